@@ -1,0 +1,89 @@
+//! What can be kept: the [`Store`] trait and the shapes that go in and out.
+//!
+//! No SQL and no driver here, so that nobody above compiles a database. Every method that changes something
+//! returns only when the change is durable (it survives a kill -9 of the process).
+
+mod error;
+mod executions;
+mod keys;
+mod skills;
+
+use async_trait::async_trait;
+use domain::{ApiKey, Execution, Skill};
+
+pub use error::StoreError;
+pub use executions::{ExecutionFilter, ExecutionOutcome, Page, PageRequest};
+pub use keys::{KeyUpdate, NewKey};
+pub use skills::{LoadedSkills, SkillUpdate};
+
+/// Result of every store call.
+pub type Result<T> = std::result::Result<T, StoreError>;
+
+/// One database. Cheap to share: implementations are behind an `Arc`.
+#[async_trait]
+pub trait Store: Send + Sync {
+    /// Every skill of every owner. A row that cannot be read is reported, never fatal.
+    async fn load_skills(&self) -> Result<LoadedSkills>;
+
+    /// Writes a new skill. With `replace`, a row of the same owner, name and version is overwritten and keeps
+    /// its id, creation time and install count; without, it is [`StoreError::Conflict`]. Returns the stored row.
+    async fn insert_skill(&self, skill: Skill, replace: bool) -> Result<Skill>;
+
+    /// Changes a skill as one transaction; [`StoreError::NotFound`] for an unknown id. Returns the stored row.
+    async fn update_skill(&self, id: &str, update: SkillUpdate) -> Result<Skill>;
+
+    /// Removes a skill; its history stays. [`StoreError::NotFound`] for an unknown id.
+    async fn delete_skill(&self, id: &str) -> Result<()>;
+
+    /// Brings the rows of the built-ins up to date: definition (description, schema, handler, annotations, tags)
+    /// from the binary; mode, policy, enabled, limits and install count from the row where there is one. Built-in
+    /// rows that the binary no longer ships are removed. The names are reserved: a `system` row of another source
+    /// with the name and version of a built-in becomes that built-in and keeps only its id, creation time, install
+    /// count, enabled and mode; its policy and limits become the binary's. Changes nothing, not even `updated_at`,
+    /// when the definitions are the same.
+    async fn sync_builtins(&self, builtins: Vec<Skill>) -> Result<()>;
+
+    /// Writes the row of a new execution, usually `pending`.
+    async fn create_execution(&self, execution: &Execution) -> Result<()>;
+
+    /// `pending` to `running`. Returns false if the row is no longer pending, or gone.
+    async fn start_execution(&self, id: &str) -> Result<bool>;
+
+    /// To a terminal status; an outcome with another one is an error. Terminal rows never change: returns false if
+    /// it already was, or if the row is gone.
+    async fn finish_execution(&self, id: &str, outcome: ExecutionOutcome) -> Result<bool>;
+
+    /// One execution.
+    async fn execution(&self, id: &str) -> Result<Option<Execution>>;
+
+    /// One page, newest first, with the total of the filter. Page and limit are brought into their bounds; a bound
+    /// of time that is not RFC 3339 is an error.
+    async fn executions(&self, filter: &ExecutionFilter, page: PageRequest) -> Result<Page<Execution>>;
+
+    /// Rows that a dead process left `pending` or `running` become `error` with `message`. Returns how many.
+    async fn interrupt_executions(&self, message: &str) -> Result<u64>;
+
+    /// Writes a new key with the hash (lower-case hex sha256) of its secret.
+    async fn create_key(&self, key: NewKey) -> Result<ApiKey>;
+
+    /// Every key, newest first.
+    async fn keys(&self) -> Result<Vec<ApiKey>>;
+
+    /// The key with this secret hash, revoked or not.
+    async fn key_by_hash(&self, secret_hash: &str) -> Result<Option<ApiKey>>;
+
+    /// Changes a key; [`StoreError::NotFound`] for an unknown id. A revoked key stays revoked.
+    async fn update_key(&self, id: &str, update: KeyUpdate) -> Result<ApiKey>;
+
+    /// Removes a key for good; what it owned stays. [`StoreError::NotFound`] for an unknown id.
+    async fn delete_key(&self, id: &str) -> Result<()>;
+
+    /// Notes that a key was used at `now` (RFC 3339 UTC). A key that is gone is no error.
+    async fn touch_key(&self, id: &str, now: &str) -> Result<()>;
+
+    /// A value of the key-value table of small things (token hashes, settings).
+    async fn value(&self, name: &str) -> Result<Option<String>>;
+
+    /// Sets such a value.
+    async fn set_value(&self, name: &str, value: &str) -> Result<()>;
+}
