@@ -1,0 +1,298 @@
+//! Which skills a request gets, and why others do not.
+//!
+//! Named ones first, then those that are `on`, then the best scored `auto` ones. When they are too many or too large,
+//! the `auto` ones go first (lowest score first), then the `on` ones from the end, named ones last. Deterministic:
+//! the same snapshot and request always give the same skills in the same order.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use domain::scoring::{Context, score};
+use domain::{Mode, Policy, SkillRef, limits};
+
+use crate::entry::Entry;
+use crate::explain::{Considered, Outcome};
+use crate::skip::{SkipReason, Skipped};
+use crate::snapshot::Snapshot;
+
+/// Candidates an explanation holds, at most; the best scored ones.
+const EXPLAINED: usize = 200;
+
+/// What bounds a selection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SelectLimits {
+    /// `auto` skills.
+    pub auto_skills: usize,
+    /// Least score of an `auto` skill.
+    pub auto_score: i32,
+    /// Bytes of all definitions together.
+    pub bytes: usize,
+    /// Tools of the request, those of the client included.
+    pub tools: usize,
+}
+
+impl Default for SelectLimits {
+    fn default() -> Self {
+        Self {
+            auto_skills: limits::AUTO_MAX_SKILLS,
+            auto_score: limits::AUTO_MIN_SCORE,
+            bytes: limits::INJECTED_BYTES,
+            tools: limits::TOOLS_PER_REQUEST,
+        }
+    }
+}
+
+/// Whether built-ins that act on this machine go into requests whose client has tools of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WithClientTools {
+    /// Only when the request names them.
+    #[default]
+    Named,
+    /// As in any other request.
+    All,
+}
+
+/// One request, as far as the selection cares.
+#[derive(Clone, Debug)]
+pub struct SelectRequest {
+    /// The caller's key id.
+    pub owner: String,
+    /// What the request is about.
+    pub context: Context,
+    /// Skills the request names; they count as `on`.
+    pub named: Vec<SkillRef>,
+    /// Tools the client declared.
+    pub client_tools: usize,
+    /// What bounds it.
+    pub limits: SelectLimits,
+    /// What the client's own tools keep out.
+    pub with_client_tools: WithClientTools,
+    /// Skills that cannot run at the moment, by name, and why.
+    pub unavailable: Arc<BTreeMap<String, String>>,
+    /// Whether anything but built-ins runs for the caller.
+    pub customs_allowed: bool,
+    /// Whether [`Selection::considered`] is filled.
+    pub explain: bool,
+}
+
+impl SelectRequest {
+    /// A request with the defaults: nothing named, no client tools, everything available, customs allowed.
+    pub fn new(owner: &str, context: Context) -> Self {
+        Self {
+            owner: owner.to_owned(),
+            context,
+            named: Vec::new(),
+            client_tools: 0,
+            limits: SelectLimits::default(),
+            with_client_tools: WithClientTools::default(),
+            unavailable: Arc::default(),
+            customs_allowed: true,
+            explain: false,
+        }
+    }
+}
+
+/// What a request gets.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// Named ones in the order of the request, then `on`, then `auto` ones, both by name.
+    pub injected: Vec<Arc<Entry>>,
+    /// What was left out although it was named, is `on`, or scored well enough.
+    pub skipped: Vec<Skipped>,
+    /// Every candidate that was looked at, best score first, when the request asked for an explanation.
+    pub considered: Vec<Considered>,
+}
+
+/// How a chosen skill came in; later kinds are dropped first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Named,
+    On,
+    Auto,
+}
+
+/// The work in progress: what is chosen, in the order in which it is kept, and what is not.
+struct Draft<'a> {
+    request: &'a SelectRequest,
+    chosen: Vec<(Kind, Arc<Entry>)>,
+    /// Candidates that are out; `None` where there is only a name.
+    out: Vec<(Option<Arc<Entry>>, Skipped)>,
+    /// `auto` candidates that are out for their score; no news for the caller, only for an explanation.
+    scored_out: Vec<(Arc<Entry>, SkipReason)>,
+}
+
+impl Snapshot {
+    /// Chooses the skills of a request. Costs what the request's words and the postings they touch cost.
+    pub fn select(&self, request: &SelectRequest) -> Selection {
+        let mut draft = Draft { request, chosen: Vec::new(), out: Vec::new(), scored_out: Vec::new() };
+        for wanted in &request.named {
+            self.add_named(&mut draft, wanted);
+        }
+        let named: HashSet<&str> = request.named.iter().map(|wanted| wanted.name.as_str()).collect();
+        for entry in self.always_on(&request.owner) {
+            if !named.contains(entry.skill.name.as_str()) {
+                draft.add(Kind::On, entry);
+            }
+        }
+        self.add_auto(&mut draft, &named);
+        draft.fit();
+        draft.finish()
+    }
+
+    fn add_named(&self, draft: &mut Draft<'_>, wanted: &SkillRef) {
+        let versions = self.versions(&draft.request.owner, &wanted.name);
+        let fits = |entry: &&Arc<Entry>| {
+            wanted.constraint.as_ref().is_none_or(|constraint| constraint.matches(&entry.skill.version))
+        };
+        let mut fitting = versions.iter().filter(fits);
+        let Some(highest) = fitting.clone().next() else {
+            let available: Vec<_> = versions.iter().map(|entry| entry.skill.version).collect();
+            let reason =
+                if available.is_empty() { SkipReason::Unknown } else { SkipReason::NoVersion(available) };
+            draft.out.push((None, Skipped { name: wanted.name.clone(), reason }));
+            return;
+        };
+        let entry = fitting.find(|entry| entry.is_candidate()).unwrap_or(highest);
+        let already = draft.chosen.iter().find(|(_, chosen)| chosen.skill.name == entry.skill.name);
+        match already {
+            Some((_, chosen)) if chosen.skill.id == entry.skill.id => {}
+            Some(_) => draft.leave(entry, SkipReason::AlreadyNamed),
+            None => draft.add(Kind::Named, entry),
+        }
+    }
+
+    /// The `on` candidates an owner sees, by name.
+    fn always_on(&self, owner: &str) -> Vec<&Arc<Entry>> {
+        let own = self.own_view(owner);
+        let shared = self.system_view().on.iter();
+        let mut all: Vec<_> = shared
+            .filter(|entry| own.is_none_or(|view| !view.names.contains_key(&entry.skill.name)))
+            .chain(own.into_iter().flat_map(|view| &view.on))
+            .collect();
+        all.sort_by(|a, b| a.skill.name.cmp(&b.skill.name));
+        all
+    }
+
+    fn add_auto(&self, draft: &mut Draft<'_>, named: &HashSet<&str>) {
+        let request = draft.request;
+        let least =
+            if request.explain { request.limits.auto_score.min(1) } else { request.limits.auto_score };
+        let own = self.own_view(&request.owner);
+        let shared = self.system_view().auto.scored(&request.context, least).into_iter();
+        let mut scored: Vec<(&Arc<Entry>, i32)> = shared
+            .filter(|(entry, _)| own.is_none_or(|view| !view.names.contains_key(&entry.skill.name)))
+            .chain(own.into_iter().flat_map(|view| view.auto.scored(&request.context, least)))
+            .filter(|(entry, _)| !named.contains(entry.skill.name.as_str()))
+            .collect();
+        scored.sort_by(|(a, x), (b, y)| {
+            let key = |entry: &Entry, points: i32| (Reverse(points), Reverse(entry.skill.install_count));
+            key(a, *x).cmp(&key(b, *y)).then_with(|| a.skill.name.cmp(&b.skill.name))
+        });
+        let mut free = request.limits.auto_skills;
+        for (entry, points) in scored {
+            if points < request.limits.auto_score {
+                draft.scored_out.push((Arc::clone(entry), SkipReason::LowScore));
+            } else if let Some(reason) = draft.blocked(Kind::Auto, entry) {
+                draft.leave(entry, reason);
+            } else if free == 0 {
+                draft.scored_out.push((Arc::clone(entry), SkipReason::Outscored));
+            } else {
+                free -= 1;
+                draft.chosen.push((Kind::Auto, Arc::clone(entry)));
+            }
+        }
+    }
+}
+
+impl Draft<'_> {
+    fn add(&mut self, kind: Kind, entry: &Arc<Entry>) {
+        match self.blocked(kind, entry) {
+            None => self.chosen.push((kind, Arc::clone(entry))),
+            Some(reason) => self.leave(entry, reason),
+        }
+    }
+
+    fn leave(&mut self, entry: &Arc<Entry>, reason: SkipReason) {
+        let skipped = Skipped { name: entry.skill.name.clone(), reason };
+        self.out.push((Some(Arc::clone(entry)), skipped));
+    }
+
+    /// What keeps an entry out of this request, whatever its score.
+    fn blocked(&self, kind: Kind, entry: &Entry) -> Option<SkipReason> {
+        let request = self.request;
+        let skill = &entry.skill;
+        if let Some(why) = &entry.broken {
+            return Some(SkipReason::Broken(why.clone()));
+        }
+        if !skill.enabled || skill.mode == Mode::Off {
+            return Some(SkipReason::Off);
+        }
+        if skill.policy == Policy::Manual {
+            return Some(SkipReason::Manual);
+        }
+        if !request.customs_allowed && !skill.is_builtin() {
+            return Some(SkipReason::CustomsOff);
+        }
+        if let Some(why) = request.unavailable.get(&skill.name) {
+            return Some(SkipReason::Unavailable(why.clone()));
+        }
+        let kept_out = request.client_tools > 0 && request.with_client_tools == WithClientTools::Named;
+        (kind != Kind::Named && kept_out && entry.acts_on_local_machine()).then_some(SkipReason::ClientTools)
+    }
+
+    /// Drops what is too much. A definition that alone is too large goes whatever its rank.
+    fn fit(&mut self) {
+        let limits = self.request.limits;
+        let chosen = std::mem::take(&mut self.chosen);
+        for (kind, entry) in chosen {
+            if entry.definition_bytes > limits.bytes {
+                self.leave(&entry, SkipReason::Bytes);
+            } else {
+                self.chosen.push((kind, entry));
+            }
+        }
+        let tools = limits.tools.saturating_sub(self.request.client_tools);
+        let mut bytes: usize = self.chosen.iter().map(|(_, entry)| entry.definition_bytes).sum();
+        while self.chosen.len() > tools || bytes > limits.bytes {
+            let reason = if self.chosen.len() > tools { SkipReason::Tools } else { SkipReason::Bytes };
+            let Some((_, entry)) = self.chosen.pop() else { break };
+            bytes -= entry.definition_bytes;
+            self.leave(&entry, reason);
+        }
+    }
+
+    fn finish(mut self) -> Selection {
+        // Scores change from turn to turn; an order by name keeps what the upstream has cached.
+        let rank = |(kind, entry): &(Kind, Arc<Entry>)| match kind {
+            Kind::Named => (*kind, String::new()),
+            _ => (*kind, entry.skill.name.clone()),
+        };
+        self.chosen.sort_by_cached_key(rank);
+        let considered = if self.request.explain { self.explained() } else { Vec::new() };
+        Selection {
+            injected: self.chosen.into_iter().map(|(_, entry)| entry).collect(),
+            skipped: self.out.into_iter().map(|(_, skipped)| skipped).collect(),
+            considered,
+        }
+    }
+
+    fn explained(&self) -> Vec<Considered> {
+        let considered = |entry: &Arc<Entry>, outcome: Outcome| Considered {
+            entry: Arc::clone(entry),
+            score: score(&entry.subject(), &self.request.context),
+            outcome,
+        };
+        let chosen = self.chosen.iter().map(|(_, entry)| considered(entry, Outcome::Injected));
+        let left = self.out.iter().filter_map(|(entry, skipped)| {
+            Some(considered(entry.as_ref()?, Outcome::Skipped(skipped.reason.clone())))
+        });
+        let scored_out = self.scored_out.iter().take(EXPLAINED);
+        let scored_out =
+            scored_out.map(|(entry, reason)| considered(entry, Outcome::Skipped(reason.clone())));
+        let mut all: Vec<Considered> = chosen.chain(left).chain(scored_out).collect();
+        all.sort_by_key(|candidate| Reverse(candidate.score.total));
+        all.truncate(EXPLAINED);
+        all
+    }
+}
