@@ -1,0 +1,281 @@
+//! The front: checks a call in a fixed order, then hands it to a lifecycle of its own.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use domain::{Door, Execution, Policy, Status, ids};
+use serde_json::{Map, Value};
+use store::{ExecutionFilter, Page, PageRequest, Store, StoreError};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::bounds::{bound, bound_message};
+use crate::config::ExecutorConfig;
+use crate::handler::{Handler, HandlerTable};
+use crate::lifecycle::Job;
+use crate::refusal::Refusal;
+use crate::run::{Recorded, RefusedCall, Run};
+use crate::schema::{Validators, Violation, violations};
+
+/// Message of a row that a stop of the gateway ended.
+pub(crate) const INTERRUPTED: &str = "interrupted";
+/// Seconds a refused caller should wait; runs last seconds, so guessing better would be pretence.
+const RETRY_AFTER_S: u64 = 1;
+/// How long a shutdown waits for rows of cancelled runs to be written.
+const LAST_WRITES: Duration = Duration::from_secs(5);
+
+/// Runs skills. Cheap to clone; all clones are one executor.
+#[derive(Clone)]
+pub struct Executor {
+    shared: Arc<Shared>,
+}
+
+/// What the front and every running job have in common.
+pub(crate) struct Shared {
+    pub(crate) config: ExecutorConfig,
+    pub(crate) store: Arc<dyn Store>,
+    handlers: HandlerTable,
+    validators: Validators,
+    enabled: AtomicBool,
+    default_timeout_ms: AtomicU64,
+    /// Running and waiting runs.
+    places: Arc<Semaphore>,
+    /// Running ones; fair, so waiting is first come first served.
+    pub(crate) slots: Arc<Semaphore>,
+    jobs: TaskTracker,
+    /// Cancelled when the time for draining is over.
+    pub(crate) stop: CancellationToken,
+}
+
+impl Executor {
+    /// An executor over these handlers.
+    pub fn new(config: ExecutorConfig, store: Arc<dyn Store>, handlers: HandlerTable) -> Self {
+        let slots = config.global_concurrency.clamp(1, Semaphore::MAX_PERMITS / 2);
+        let places = slots + config.queue.min(Semaphore::MAX_PERMITS / 2);
+        let shared = Shared {
+            enabled: AtomicBool::new(config.enabled),
+            default_timeout_ms: AtomicU64::new(config.default_timeout_ms),
+            places: Arc::new(Semaphore::new(places)),
+            slots: Arc::new(Semaphore::new(slots)),
+            jobs: TaskTracker::new(),
+            stop: CancellationToken::new(),
+            validators: Validators::new(),
+            config,
+            store,
+            handlers,
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Runs one call and returns its terminal row, whatever its status. A refused call leaves no row.
+    ///
+    /// The returned row holds input and output whole; what is stored is bounded. Dropping the future cancels the
+    /// run, and the row is still finished.
+    pub async fn execute(&self, run: Run) -> Result<Execution, Refusal> {
+        // Taken before the question, so that a shutdown either refuses this run or waits for it.
+        let held = self.shared.jobs.token();
+        let ready = self.shared.admit(&run)?;
+        let place =
+            Arc::clone(&self.shared.places).try_acquire_owned().map_err(|_| self.shared.no_place())?;
+        let cancel = run.cancel.child_token();
+        let gone = cancel.clone().drop_guard();
+        let job = Job { shared: Arc::clone(&self.shared), run, ready, cancel, place };
+        let task = self.shared.jobs.spawn(job.run());
+        drop(held);
+        let ended = task.await;
+        gone.disarm();
+        ended.unwrap_or_else(|error| {
+            tracing::error!(%error, "the task of an execution ended unexpectedly");
+            Err(Refusal::Store(StoreError::Closed))
+        })
+    }
+
+    /// As [`Executor::execute`], but a refused call leaves an `error` row too: for the loop, where every call of
+    /// the model gets a result. The only refusal returned as an error is [`Refusal::Store`].
+    pub async fn execute_recorded(&self, run: Run) -> Result<Recorded, Refusal> {
+        let call = run.clone();
+        match self.execute(run).await {
+            Ok(execution) => Ok(Recorded { execution, refusal: None }),
+            Err(Refusal::Store(error)) => Err(Refusal::Store(error)),
+            Err(refusal) => {
+                let execution = self.record_refusal(RefusedCall::of(&call, &refusal)).await?;
+                Ok(Recorded { execution, refusal: Some(refusal) })
+            }
+        }
+    }
+
+    /// Writes the `error` row of a call that was not run.
+    pub async fn record_refusal(&self, call: RefusedCall) -> Result<Execution, StoreError> {
+        let row = Execution {
+            id: ids::new_id(),
+            skill_id: call.skill_id,
+            skill_name: call.skill_name,
+            version: call.version,
+            api_key_id: call.api_key_id,
+            user: call.user,
+            session_id: call.session_id,
+            turn_id: call.turn_id,
+            door: call.door,
+            status: Status::Error,
+            input: bound(&call.input, self.shared.config.history_bytes),
+            output: None,
+            parts: Vec::new(),
+            error_message: Some(bound_message(&call.message)),
+            duration_ms: Some(0),
+            attempts: 0,
+            engine: None,
+            isolation: None,
+            created_at: crate::run::now(),
+        };
+        self.shared.store.create_execution(&row).await?;
+        Ok(row)
+    }
+
+    /// The master switch: `false` refuses every further run. Runs under way go on.
+    pub fn set_enabled(&self, enabled: bool) {
+        self.shared.enabled.store(enabled, Ordering::Relaxed);
+    }
+
+    /// Whether the master switch is on.
+    pub fn is_enabled(&self) -> bool {
+        self.shared.enabled.load(Ordering::Relaxed)
+    }
+
+    /// Sets the default time of a run, in milliseconds; further runs see it. The maximum still holds.
+    pub fn set_timeout(&self, ms: u64) {
+        self.shared.default_timeout_ms.store(ms, Ordering::Relaxed);
+    }
+
+    /// What `handlerCode` may name.
+    pub fn handlers(&self) -> &HandlerTable {
+        &self.shared.handlers
+    }
+
+    /// One row.
+    pub async fn get_execution(&self, id: &str) -> Result<Option<Execution>, StoreError> {
+        self.shared.store.execution(id).await
+    }
+
+    /// One page, newest first.
+    pub async fn list_executions(
+        &self,
+        filter: &ExecutionFilter,
+        page: PageRequest,
+    ) -> Result<Page<Execution>, StoreError> {
+        self.shared.store.executions(filter, page).await
+    }
+
+    /// How many rows there are.
+    pub async fn count_executions(&self, filter: &ExecutionFilter) -> Result<u64, StoreError> {
+        Ok(self.shared.store.executions(filter, PageRequest { page: 1, limit: 1 }).await?.total)
+    }
+
+    /// For the start: rows that a dead process left behind become `error` "interrupted". Returns how many.
+    pub async fn interrupt_stale(&self) -> Result<u64, StoreError> {
+        self.shared.store.interrupt_executions(INTERRUPTED).await
+    }
+
+    /// Accepts nothing more, waits up to `grace` for what runs, then ends the rest as `error` "interrupted".
+    pub async fn shutdown(&self, grace: Duration) {
+        self.shared.jobs.close();
+        if tokio::time::timeout(grace, self.shared.jobs.wait()).await.is_err() {
+            self.shared.stop.cancel();
+            if tokio::time::timeout(LAST_WRITES, self.shared.jobs.wait()).await.is_err() {
+                tracing::error!("executions did not end in time; the next start marks their rows");
+            }
+        }
+    }
+}
+
+/// A call that may run.
+pub(crate) struct Ready {
+    pub(crate) handler: Arc<dyn Handler>,
+    pub(crate) input: Map<String, Value>,
+    pub(crate) output: Option<Arc<jsonschema::Validator>>,
+    pub(crate) timeout: Duration,
+}
+
+impl Shared {
+    /// Every question before a run, in the order in which the answers matter to the caller.
+    fn admit(&self, run: &Run) -> Result<Ready, Refusal> {
+        let skill = || run.skill.identity();
+        if self.jobs.is_closed() {
+            return Err(Refusal::ShuttingDown);
+        }
+        if !self.enabled.load(Ordering::Relaxed) {
+            return Err(Refusal::SkillsDisabled);
+        }
+        if !run.skill.is_active() {
+            return Err(Refusal::Inactive { skill: skill() });
+        }
+        if !run.custom_allowed && !run.skill.is_builtin() {
+            return Err(Refusal::CustomDisabled { skill: skill() });
+        }
+        if run.door == Door::Loop && run.skill.policy == Policy::Manual {
+            return Err(Refusal::PolicyViolation { skill: skill() });
+        }
+        let handler = self
+            .handlers
+            .get(&run.skill.handler)
+            .ok_or_else(|| Refusal::NoHandler { handler: run.skill.handler.clone() })?;
+        let input = self.valid_input(run, handler.as_ref())?;
+        // A person's own act (REST) asks nobody; a model's call does, unless it touches nothing.
+        if run.door == Door::Loop && run.skill.policy == Policy::Hybrid && !handler.effect_free(&input) {
+            return Err(Refusal::ApprovalRequired { skill: skill() });
+        }
+        let output = match run.output_schema.as_deref() {
+            Some(schema) if !is_empty(schema) => Some(self.validator(run, "output", schema)?),
+            _ => None,
+        };
+        Ok(Ready { handler, input, output, timeout: self.timeout(run) })
+    }
+
+    fn valid_input(&self, run: &Run, handler: &dyn Handler) -> Result<Map<String, Value>, Refusal> {
+        let violations = match &run.input {
+            Value::Object(input) => {
+                let input = Value::Object(handler.prepare(input.clone()));
+                let wrong = violations(&*self.validator(run, "input", &run.input_schema)?, &input);
+                match input {
+                    Value::Object(input) if wrong.is_empty() => return Ok(input),
+                    _ => wrong,
+                }
+            }
+            _ => vec![Violation { pointer: String::new(), message: "has to be a JSON object".to_owned() }],
+        };
+        Err(Refusal::InvalidInput { violations })
+    }
+
+    fn validator(
+        &self,
+        run: &Run,
+        side: &str,
+        schema: &Value,
+    ) -> Result<Arc<jsonschema::Validator>, Refusal> {
+        self.validators
+            .get(&run.skill, side, schema)
+            .map_err(|error| Refusal::InvalidSchema { skill: run.skill.identity(), message: error.message })
+    }
+
+    fn timeout(&self, run: &Run) -> Duration {
+        let ms = run
+            .timeout_ms
+            .or(run.skill.timeout_ms)
+            .unwrap_or_else(|| self.default_timeout_ms.load(Ordering::Relaxed));
+        Duration::from_millis(ms.min(self.config.max_timeout_ms).max(1))
+    }
+
+    fn no_place(&self) -> Refusal {
+        Refusal::Busy { retry_after_s: RETRY_AFTER_S }
+    }
+}
+
+/// `{}`, `true` or nothing at all: a schema that says nothing.
+fn is_empty(schema: &Value) -> bool {
+    match schema {
+        Value::Object(members) => members.is_empty(),
+        Value::Null | Value::Bool(true) => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,24 @@
+//! Run one tool call: `pending`, `running`, then `success`, `error` or `timeout`.
+//!
+//! The only way anything runs, for every door. It knows nothing of HTTP, of dialects or of what handlers do:
+//! handlers are given to it by name.
+
+mod bounds;
+mod config;
+mod echo;
+mod executor;
+mod handler;
+mod lifecycle;
+mod model_result;
+mod refusal;
+mod run;
+mod schema;
+
+pub use config::ExecutorConfig;
+pub use echo::{ECHO_HANDLER, Echo};
+pub use executor::Executor;
+pub use handler::{Handler, HandlerError, HandlerTable, Output, RunContext, Sandboxed};
+pub use model_result::model_result;
+pub use refusal::Refusal;
+pub use run::{Recorded, RefusedCall, Run};
+pub use schema::{SchemaError, Violation, check_schema};

@@ -1,0 +1,100 @@
+//! What goes into the executor: a run, or a call that never became one.
+
+use std::sync::Arc;
+
+use domain::{Door, Execution, Skill, Version};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::refusal::Refusal;
+
+/// One call of a skill, resolved by the caller from the registry's current snapshot.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The skill as it stands now: whether it is active is asked at execution time.
+    pub skill: Arc<Skill>,
+    /// Normalised input schema.
+    pub input_schema: Arc<Value>,
+    /// Normalised output schema; absent or empty = not checked.
+    pub output_schema: Option<Arc<Value>>,
+    /// The input; anything but an object is refused as invalid.
+    pub input: Value,
+    /// Owner of the run: an API key id, or `anonymous` or `management`.
+    pub api_key_id: String,
+    /// The end user, when known.
+    pub user: Option<String>,
+    /// The conversation, when known.
+    pub session_id: Option<String>,
+    /// The turn, when a model called.
+    pub turn_id: Option<String>,
+    /// The way it came in.
+    pub door: Door,
+    /// Milliseconds the caller gives it; the executor's maximum still holds.
+    pub timeout_ms: Option<u64>,
+    /// Ends the run as `error` "cancelled". Dropping the future of `execute` does the same.
+    pub cancel: CancellationToken,
+    /// Whether the caller may run skills that are not built in.
+    pub custom_allowed: bool,
+}
+
+/// A model's call that was not run, for the history: an unknown skill, malformed arguments, a refused run.
+#[derive(Clone, Debug)]
+pub struct RefusedCall {
+    /// Empty when there is no such skill.
+    pub skill_id: String,
+    /// The name as it was asked for.
+    pub skill_name: String,
+    /// `0.0.0` when there is no such skill.
+    pub version: Version,
+    /// The input, or the raw text of what could not be read as one (see [`RefusedCall::raw_input`]).
+    pub input: Value,
+    /// Owner of the call: an API key id, or `anonymous` or `management`.
+    pub api_key_id: String,
+    /// The end user, when known.
+    pub user: Option<String>,
+    /// The conversation, when known.
+    pub session_id: Option<String>,
+    /// The turn, when known.
+    pub turn_id: Option<String>,
+    /// The way it came in.
+    pub door: Door,
+    /// What the model is told.
+    pub message: String,
+}
+
+impl RefusedCall {
+    /// How arguments that are not JSON are kept: `{"raw": "..."}`.
+    pub fn raw_input(arguments: &str) -> Value {
+        json!({ "raw": arguments })
+    }
+
+    /// The call behind a run that was refused.
+    pub fn of(run: &Run, refusal: &Refusal) -> Self {
+        Self {
+            skill_id: run.skill.id.clone(),
+            skill_name: run.skill.name.clone(),
+            version: run.skill.version,
+            input: run.input.clone(),
+            api_key_id: run.api_key_id.clone(),
+            user: run.user.clone(),
+            session_id: run.session_id.clone(),
+            turn_id: run.turn_id.clone(),
+            door: run.door,
+            message: refusal.to_string(),
+        }
+    }
+}
+
+/// What [`crate::Executor::execute_recorded`] gives: always a row, and the refusal when it is the row of one.
+#[derive(Debug)]
+pub struct Recorded {
+    /// The row.
+    pub execution: Execution,
+    /// Why it did not run, if it did not.
+    pub refusal: Option<Refusal>,
+}
+
+/// Now, RFC 3339 UTC with milliseconds: of one length, so that text order is time order.
+pub(crate) fn now() -> String {
+    format!("{:.3}", jiff::Timestamp::now())
+}

@@ -1,0 +1,146 @@
+//! Rows in memory, and a log of every status a row ever had. Knows executions only.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
+use domain::{ApiKey, Execution, Skill, Status};
+use store::{
+    ExecutionFilter, ExecutionOutcome, KeyUpdate, LoadedSkills, NewKey, Page, PageRequest, Result,
+    SkillUpdate, Store, StoreError,
+};
+
+#[derive(Default)]
+pub(crate) struct FakeStore {
+    rows: Mutex<Vec<Execution>>,
+    lives: Mutex<HashMap<String, Vec<Status>>>,
+    pub(crate) broken: AtomicBool,
+}
+
+impl FakeStore {
+    pub(crate) fn rows(&self) -> Vec<Execution> {
+        self.rows.lock().unwrap().clone()
+    }
+
+    /// Every status the row had, in order.
+    pub(crate) fn life(&self, id: &str) -> Vec<Status> {
+        self.lives.lock().unwrap().get(id).cloned().unwrap_or_default()
+    }
+
+    /// The first row, once it is terminal.
+    pub(crate) async fn settled(&self) -> Execution {
+        loop {
+            if let Some(row) = self.rows().into_iter().find(|row| row.status.is_terminal()) {
+                return row;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    fn change(&self, id: &str, from: &[Status], change: impl FnOnce(&mut Execution)) -> Result<bool> {
+        if self.broken.load(Ordering::Relaxed) {
+            return Err(StoreError::Closed);
+        }
+        let mut rows = self.rows.lock().unwrap();
+        let Some(row) = rows.iter_mut().find(|row| row.id == id && from.contains(&row.status)) else {
+            return Ok(false);
+        };
+        change(row);
+        self.lives.lock().unwrap().entry(id.to_owned()).or_default().push(row.status);
+        Ok(true)
+    }
+}
+
+#[async_trait]
+impl Store for FakeStore {
+    async fn create_execution(&self, execution: &Execution) -> Result<()> {
+        if self.broken.load(Ordering::Relaxed) {
+            return Err(StoreError::Closed);
+        }
+        self.lives.lock().unwrap().insert(execution.id.clone(), vec![execution.status]);
+        self.rows.lock().unwrap().push(execution.clone());
+        Ok(())
+    }
+
+    async fn start_execution(&self, id: &str) -> Result<bool> {
+        self.change(id, &[Status::Pending], |row| row.status = Status::Running)
+    }
+
+    async fn finish_execution(&self, id: &str, outcome: ExecutionOutcome) -> Result<bool> {
+        self.change(id, &[Status::Pending, Status::Running], |row| {
+            row.status = outcome.status;
+            row.output = outcome.output;
+            row.parts = outcome.parts;
+            row.error_message = outcome.error_message;
+            row.duration_ms = Some(outcome.duration_ms);
+            row.attempts = outcome.attempts;
+            row.engine = outcome.engine;
+            row.isolation = outcome.isolation;
+        })
+    }
+
+    async fn execution(&self, id: &str) -> Result<Option<Execution>> {
+        Ok(self.rows().into_iter().find(|row| row.id == id))
+    }
+
+    async fn executions(&self, filter: &ExecutionFilter, page: PageRequest) -> Result<Page<Execution>> {
+        let all = self.rows();
+        let data: Vec<_> =
+            all.into_iter().filter(|row| filter.status.is_none_or(|status| row.status == status)).collect();
+        let total = data.len() as u64;
+        Ok(Page::new(data.into_iter().take(page.limit as usize).collect(), total, page))
+    }
+
+    async fn interrupt_executions(&self, message: &str) -> Result<u64> {
+        let mut interrupted = 0;
+        for row in self.rows() {
+            let changed = self.change(&row.id, &[Status::Pending, Status::Running], |row| {
+                row.status = Status::Error;
+                row.error_message = Some(message.to_owned());
+            })?;
+            interrupted += u64::from(changed);
+        }
+        Ok(interrupted)
+    }
+
+    async fn load_skills(&self) -> Result<LoadedSkills> {
+        Err(StoreError::Closed)
+    }
+    async fn insert_skill(&self, _skill: Skill, _replace: bool) -> Result<Skill> {
+        Err(StoreError::Closed)
+    }
+    async fn update_skill(&self, _id: &str, _update: SkillUpdate) -> Result<Skill> {
+        Err(StoreError::Closed)
+    }
+    async fn delete_skill(&self, _id: &str) -> Result<()> {
+        Err(StoreError::Closed)
+    }
+    async fn sync_builtins(&self, _builtins: Vec<Skill>) -> Result<()> {
+        Err(StoreError::Closed)
+    }
+    async fn create_key(&self, _key: NewKey) -> Result<ApiKey> {
+        Err(StoreError::Closed)
+    }
+    async fn keys(&self) -> Result<Vec<ApiKey>> {
+        Err(StoreError::Closed)
+    }
+    async fn key_by_hash(&self, _secret_hash: &str) -> Result<Option<ApiKey>> {
+        Err(StoreError::Closed)
+    }
+    async fn update_key(&self, _id: &str, _update: KeyUpdate) -> Result<ApiKey> {
+        Err(StoreError::Closed)
+    }
+    async fn delete_key(&self, _id: &str) -> Result<()> {
+        Err(StoreError::Closed)
+    }
+    async fn touch_key(&self, _id: &str, _now: &str) -> Result<()> {
+        Err(StoreError::Closed)
+    }
+    async fn value(&self, _name: &str) -> Result<Option<String>> {
+        Err(StoreError::Closed)
+    }
+    async fn set_value(&self, _name: &str, _value: &str) -> Result<()> {
+        Err(StoreError::Closed)
+    }
+}

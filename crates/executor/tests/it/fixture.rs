@@ -1,0 +1,154 @@
+//! An executor with handlers for every way a run can end, and runs to give to it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use domain::{Annotations, Door, Mode, Policy, Skill, SourceProvider, Version};
+use executor::{
+    ECHO_HANDLER, Echo, Executor, ExecutorConfig, Handler, HandlerError, HandlerTable, Output, Run,
+    RunContext, Sandboxed,
+};
+use serde_json::{Map, Value, json};
+use tokio::sync::{Notify, Semaphore};
+use tokio_util::sync::CancellationToken;
+
+use crate::fake_store::FakeStore;
+
+/// What tests see of the handlers.
+pub(crate) struct Probe {
+    pub(crate) started: Notify,
+    /// Futures of handlers that are alive.
+    pub(crate) alive: AtomicUsize,
+    /// The most that ever were.
+    pub(crate) most: AtomicUsize,
+    /// One permit lets one held run end.
+    pub(crate) release: Semaphore,
+}
+
+struct Alive(Arc<Probe>);
+
+impl Alive {
+    fn new(probe: &Arc<Probe>) -> Self {
+        let now = probe.alive.fetch_add(1, Ordering::SeqCst) + 1;
+        probe.most.fetch_max(now, Ordering::SeqCst);
+        Self(Arc::clone(probe))
+    }
+}
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.0.alive.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Does what the input's `do` says.
+struct Puppet(Arc<Probe>);
+
+#[async_trait]
+impl Handler for Puppet {
+    async fn run(&self, input: Map<String, Value>, ctx: &RunContext) -> Result<Output, HandlerError> {
+        let _alive = Alive::new(&self.0);
+        let output = Output {
+            value: json!({ "seen": input, "user": ctx.user }).as_object().unwrap().clone(),
+            sandboxed: Some(Sandboxed { engine: "puppet".into(), isolation: "none at all".into() }),
+            ..Output::default()
+        };
+        self.0.started.notify_one();
+        match input.get("do").and_then(Value::as_str) {
+            Some("hold") => {
+                self.0.release.acquire().await.unwrap().forget();
+                Ok(output)
+            }
+            Some("forever") => std::future::pending().await,
+            Some("panic") => panic!("a handler's own business"),
+            Some("fail") => Err(HandlerError::failed("not_found", "no such thing; name another")),
+            Some("fail_with_output") => Err(HandlerError::Failed {
+                code: "nonzero",
+                message: "exit code 3".into(),
+                output: Some(output),
+                transient: false,
+            }),
+            Some("time_out") => {
+                Err(HandlerError::TimedOut { message: "took too long".into(), output: Some(output) })
+            }
+            _ => Ok(output),
+        }
+    }
+
+    fn effect_free(&self, input: &Map<String, Value>) -> bool {
+        input.contains_key("harmless")
+    }
+}
+
+pub(crate) struct Fixture {
+    pub(crate) executor: Executor,
+    pub(crate) store: Arc<FakeStore>,
+    pub(crate) probe: Arc<Probe>,
+}
+
+pub(crate) fn fixture(config: ExecutorConfig) -> Fixture {
+    let probe = Arc::new(Probe {
+        started: Notify::new(),
+        alive: AtomicUsize::new(0),
+        most: AtomicUsize::new(0),
+        release: Semaphore::new(0),
+    });
+    let store = Arc::new(FakeStore::default());
+    let mut handlers = HandlerTable::default();
+    handlers.register(ECHO_HANDLER, Arc::new(Echo));
+    handlers.register("puppet", Arc::new(Puppet(Arc::clone(&probe))));
+    Fixture { executor: Executor::new(config, Arc::clone(&store) as _, handlers), store, probe }
+}
+
+pub(crate) fn standard() -> Fixture {
+    fixture(ExecutorConfig::default())
+}
+
+pub(crate) fn skill(handler: &str) -> Skill {
+    Skill {
+        id: domain::ids::new_id(),
+        api_key_id: "system".into(),
+        name: "thing".into(),
+        version: Version::new(1, 2, 3),
+        description: String::new(),
+        schema: json!({}),
+        handler: handler.into(),
+        mode: Mode::On,
+        policy: Policy::Auto,
+        enabled: true,
+        mode_before: None,
+        timeout_ms: None,
+        max_retries: None,
+        annotations: Annotations::default(),
+        source_provider: SourceProvider::Local,
+        source_url: None,
+        content_sha256: None,
+        tags: vec![],
+        install_count: 0,
+        created_at: "2026-01-01T00:00:00.000Z".into(),
+        updated_at: "2026-01-01T00:00:00.000Z".into(),
+    }
+}
+
+pub(crate) fn run_of(skill: Skill, input: Value) -> Run {
+    Run {
+        skill: Arc::new(skill),
+        input_schema: Arc::new(json!({ "type": "object" })),
+        output_schema: None,
+        input,
+        api_key_id: "key-1".into(),
+        user: Some("ann".into()),
+        session_id: Some("session-1".into()),
+        turn_id: None,
+        door: Door::Loop,
+        timeout_ms: None,
+        cancel: CancellationToken::new(),
+        custom_allowed: true,
+    }
+}
+
+/// A run of the puppet that does `what`.
+pub(crate) fn doing(what: &str) -> Run {
+    run_of(skill("puppet"), json!({ "do": what }))
+}

@@ -1,0 +1,9 @@
+//! The executor against a store in memory that keeps every write, so that whole lives can be looked at.
+
+mod fake_store;
+mod fixture;
+mod lifecycle;
+mod load;
+mod refusals;
+mod schemas;
+mod shutdown;
