@@ -1,0 +1,65 @@
+//! What the gateway reads from a client's request, and what it asks of the next round.
+
+use bytes::Bytes;
+
+/// A request as far as the gateway reads it.
+#[derive(Clone, Debug, Default)]
+pub struct ClientRequest {
+    /// The body, untouched.
+    pub raw: Bytes,
+    /// The model's name; never empty.
+    pub model: String,
+    /// Whether the client wants a stream.
+    pub stream: bool,
+    /// The end user that the body names.
+    pub user: Option<String>,
+    /// Texts of the last three user turns, oldest first. No system prompts, tool results or tool JSON.
+    pub recent_user_texts: Vec<String>,
+    /// Text of the first user turn, for the session.
+    pub first_user_text: Option<String>,
+    /// Names of the tools that the client declared, in order.
+    pub client_tools: Vec<String>,
+    /// `NAME` of each `{"type":"omni:NAME"}` entry of `tools`, in order.
+    pub omni_entries: Vec<String>,
+    /// Why nothing of ours may be offered: the client forbade tools, wants structured output, several choices...
+    pub inhibit: Option<&'static str>,
+    /// Whether the client asked for the usage chunk of a stream, where the dialect has that question.
+    pub include_usage: bool,
+}
+
+/// A body that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadRequest {
+    /// Not JSON.
+    #[error("the body is not valid JSON: {0}")]
+    Json(String),
+    /// JSON, but a member is missing or has a wrong type.
+    #[error("`{field}` {problem}")]
+    Field {
+        /// Path of the member, such as `messages[2].content`.
+        field: String,
+        /// What is wrong and what to send.
+        problem: String,
+    },
+}
+
+/// What the next round is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// Go on; our tools stay.
+    Again,
+    /// A budget is used up: answer with what there is. Without client tools the tools stay and the choice is
+    /// none; with client tools ours are taken out and the client's choice is kept.
+    Last,
+}
+
+/// An error of the gateway on its way to a client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WireError {
+    /// HTTP status that it has, or would have had.
+    pub status: u16,
+    /// Stable word, such as `skills_disabled`.
+    pub code: String,
+    /// One sentence that says what to do.
+    pub message: String,
+}

@@ -1,0 +1,84 @@
+//! Token usage over the rounds of a turn: numbers add up, member by member, however deep they lie.
+
+use serde_json::{Map, Value};
+
+/// What the rounds so far have used.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Totals {
+    sum: Map<String, Value>,
+    last: Map<String, Value>,
+}
+
+impl Totals {
+    /// Adds the usage of one round. Anything but an object counts as nothing.
+    pub(crate) fn add(&mut self, usage: Option<&Value>) {
+        self.last = usage.and_then(Value::as_object).cloned().unwrap_or_default();
+        plus(&mut self.sum, &self.last);
+    }
+
+    /// The sums; of the members in `input` the last round's value if that is asked for. None if no round said
+    /// anything.
+    pub(crate) fn report(&self, input_of_last: bool, input: &[&str]) -> Option<Map<String, Value>> {
+        let mut report = self.sum.clone();
+        if input_of_last {
+            for (key, value) in self.last.iter().filter(|(key, _)| input.contains(&key.as_str())) {
+                report.insert(key.clone(), value.clone());
+            }
+        }
+        (!report.is_empty()).then_some(report)
+    }
+}
+
+fn plus(sum: &mut Map<String, Value>, more: &Map<String, Value>) {
+    for (key, value) in more {
+        match (sum.get_mut(key), value) {
+            (Some(Value::Object(sum)), Value::Object(more)) => plus(sum, more),
+            (Some(Value::Number(sum)), Value::Number(more)) => *sum = add(sum, more),
+            (Some(_), Value::Null) => {}
+            (Some(sum), value) => *sum = value.clone(),
+            (None, value) => {
+                sum.insert(key.clone(), value.clone());
+            }
+        }
+    }
+}
+
+fn add(a: &serde_json::Number, b: &serde_json::Number) -> serde_json::Number {
+    match (a.as_u64(), b.as_u64()) {
+        (Some(a), Some(b)) => a.saturating_add(b).into(),
+        _ => {
+            let sum = a.as_f64().unwrap_or_default() + b.as_f64().unwrap_or_default();
+            serde_json::Number::from_f64(sum).unwrap_or_else(|| a.clone())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn numbers_add_up_at_every_depth() {
+        let mut totals = Totals::default();
+        totals.add(Some(&json!({"in": 100, "out": 10, "details": {"cached": 5, "tier": null}, "cost": 0.5})));
+        totals.add(None);
+        totals.add(Some(&json!({"in": 150, "out": 20, "details": {"cached": 1, "audio": 2}, "cost": 1})));
+        let sum = json!({"in": 250, "out": 30, "details": {"cached": 6, "tier": null, "audio": 2}, "cost": 1.5});
+        assert_eq!(Value::Object(totals.report(false, &["in"]).unwrap()), sum);
+        assert_eq!(totals.report(true, &["in"]).unwrap()["in"], 150);
+        assert_eq!(Totals::default().report(true, &["in"]), None);
+    }
+
+    #[test]
+    fn hostile_numbers_do_not_overflow() {
+        let mut totals = Totals::default();
+        for _ in 0..3 {
+            totals.add(Some(&json!({"a": u64::MAX, "b": f64::MAX, "c": -1, "d": "x"})));
+        }
+        let report = totals.report(false, &[]).unwrap();
+        assert_eq!(report["a"], u64::MAX);
+        assert_eq!(report["b"], f64::MAX);
+        assert_eq!(report["c"], -3.0);
+    }
+}

@@ -1,0 +1,16 @@
+//! What a fake provider has sent and wants to see again, unchanged. Never forgets while the server lives.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+/// Sent blocks and reasoning.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    /// Thinking blocks by signature or redacted data.
+    pub(crate) blocks: HashMap<String, Value>,
+    /// Thinking blocks in front of each call, by call id.
+    pub(crate) before_call: HashMap<String, Vec<Value>>,
+    /// Reasoning text beside each call, by call id.
+    pub(crate) reasoning: HashMap<String, String>,
+}

@@ -1,0 +1,5 @@
+//! Fakes and checks that tests of all crates share. Only ever a dev-dependency; never part of the product.
+
+pub mod fake_upstream;
+pub mod script;
+pub mod store_contract;

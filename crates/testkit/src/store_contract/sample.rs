@@ -1,0 +1,137 @@
+//! Rows to write. Every field has a value of its own, so that two mixed-up columns show.
+
+use domain::{
+    Annotations, Door, Execution, Mode, Part, Policy, Scope, Skill, SourceProvider, Status, Version, ids,
+};
+use serde_json::json;
+use store::{ExecutionOutcome, NewKey, SkillUpdate};
+
+/// When every sample was made.
+pub const CREATED: &str = "2026-01-02T03:04:05Z";
+/// When changes are made.
+pub const CHANGED: &str = "2026-01-02T03:04:06.5Z";
+
+/// A skill with every field set.
+pub fn skill(owner: &str, name: &str, version: Version) -> Skill {
+    Skill {
+        id: ids::new_id(),
+        api_key_id: owner.to_owned(),
+        name: name.to_owned(),
+        version,
+        description: format!("Does {name} \u{2014} \"quoted\", 'single', \u{1f600}"),
+        schema: json!({"input": {"z": "string", "a": {"type": "number"}}, "output": {}}),
+        handler: "echo-handler".to_owned(),
+        mode: Mode::Auto,
+        policy: Policy::Hybrid,
+        enabled: true,
+        mode_before: None,
+        timeout_ms: Some(1_234),
+        max_retries: Some(2),
+        annotations: Annotations { read_only: true, idempotent: false, destructive: true, open_world: false },
+        source_provider: SourceProvider::SkillsMp,
+        source_url: Some("https://example.com/skill".to_owned()),
+        content_sha256: Some("ab".repeat(32)),
+        tags: vec!["text".to_owned(), "tool".to_owned()],
+        install_count: 7,
+        created_at: CREATED.to_owned(),
+        updated_at: CREATED.to_owned(),
+    }
+}
+
+/// A skill as the binary ships it.
+pub fn builtin(name: &str) -> Skill {
+    Skill {
+        source_provider: SourceProvider::Builtin,
+        source_url: None,
+        content_sha256: None,
+        timeout_ms: None,
+        max_retries: None,
+        install_count: 0,
+        ..skill(domain::SYSTEM_OWNER, name, Version::new(1, 0, 0))
+    }
+}
+
+/// An update that changes nothing but the time.
+pub fn no_change() -> SkillUpdate {
+    SkillUpdate { updated_at: CHANGED.to_owned(), ..SkillUpdate::default() }
+}
+
+/// A pending execution of a skill called `reverse-text`.
+pub fn execution() -> Execution {
+    Execution {
+        id: ids::new_id(),
+        skill_id: "skill-1".to_owned(),
+        skill_name: "reverse-text".to_owned(),
+        version: Version::new(1, 2, 3),
+        api_key_id: "key-1".to_owned(),
+        user: Some("user-1".to_owned()),
+        session_id: Some("session-1".to_owned()),
+        turn_id: Some("turn-1".to_owned()),
+        door: Door::Loop,
+        status: Status::Pending,
+        input: json!({"text": "abc", "n": 1.5}),
+        output: None,
+        parts: Vec::new(),
+        error_message: None,
+        duration_ms: None,
+        attempts: 0,
+        engine: None,
+        isolation: None,
+        created_at: CREATED.to_owned(),
+    }
+}
+
+/// A successful end with every field set.
+pub fn outcome() -> ExecutionOutcome {
+    ExecutionOutcome {
+        status: Status::Success,
+        output: Some(json!({"text": "cba"})),
+        parts: vec![
+            Part::Text { text: "hello".to_owned() },
+            Part::File { name: "a.txt".to_owned(), mime: "text/plain".to_owned(), data: "YQ==".to_owned() },
+        ],
+        error_message: None,
+        duration_ms: 12,
+        attempts: 1,
+        engine: Some("native".to_owned()),
+        isolation: Some("namespaces".to_owned()),
+    }
+}
+
+/// A failed end.
+pub fn failure(message: &str) -> ExecutionOutcome {
+    ExecutionOutcome {
+        status: Status::Error,
+        output: None,
+        parts: Vec::new(),
+        error_message: Some(message.to_owned()),
+        ..outcome()
+    }
+}
+
+/// What the row looks like after `outcome`.
+pub fn finished(execution: &Execution, outcome: &ExecutionOutcome) -> Execution {
+    Execution {
+        status: outcome.status,
+        output: outcome.output.clone(),
+        parts: outcome.parts.clone(),
+        error_message: outcome.error_message.clone(),
+        duration_ms: Some(outcome.duration_ms),
+        attempts: outcome.attempts,
+        engine: outcome.engine.clone(),
+        isolation: outcome.isolation.clone(),
+        ..execution.clone()
+    }
+}
+
+/// A key with this secret hash.
+pub fn key(secret_hash: &str) -> NewKey {
+    NewKey {
+        id: ids::new_id(),
+        name: format!("key {secret_hash}"),
+        secret_hash: secret_hash.to_owned(),
+        scopes: vec![Scope::Proxy, Scope::ReadSkills],
+        custom_skill_execution_enabled: true,
+        created_at: CREATED.to_owned(),
+    }
+}
