@@ -1,0 +1,9 @@
+//! Where it is kept: SQL implementations of [`store::Store`]. Today `SQLite`, as [`SqliteStore`].
+//!
+//! Only the program's composition root and tests name this crate; everybody else speaks to `dyn Store`. No rule
+//! about skills lives here beyond what the trait's documentation asks for.
+
+mod error;
+mod sqlite;
+
+pub use sqlite::SqliteStore;

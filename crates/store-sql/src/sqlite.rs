@@ -1,0 +1,152 @@
+//! [`SqliteStore`]: one file, one writer thread with group commit, a few read-only connections.
+//!
+//! This file only says which call reads and which writes; statements live in the modules below it.
+
+mod cells;
+mod connect;
+mod executions;
+mod keys;
+mod migrate;
+mod readers;
+mod skills;
+mod values;
+mod writer;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use domain::{ApiKey, Execution, Skill};
+use store::{
+    ExecutionFilter, ExecutionOutcome, KeyUpdate, LoadedSkills, NewKey, Page, PageRequest, Result,
+    SkillUpdate, Store, StoreError,
+};
+
+use crate::error::SqlError;
+use readers::Readers;
+use writer::Writer;
+
+/// A `SQLite` database. Dropping it writes what waits first; [`SqliteStore::close`] does the same without blocking the
+/// async threads.
+pub struct SqliteStore {
+    // Dropped in this order: readers go first, so that the writer leaves a tidy file behind.
+    readers: Readers,
+    writer: Writer,
+}
+
+impl SqliteStore {
+    /// Opens the file, creating it (not its folder) with permissions 0600 if there is none, and brings its schema up
+    /// to date. Blocks while it does; meant for the start of the program.
+    ///
+    /// Errors: [`StoreError::TooNew`] for a database of a newer release, else [`StoreError::Backend`] with the reason
+    /// as its source.
+    pub fn open(path: &Path) -> Result<Arc<Self>> {
+        let writer = Self::start(path).map_err(StoreError::from)?;
+        Ok(Arc::new(Self { readers: Readers::new(path), writer }))
+    }
+
+    fn start(path: &Path) -> std::result::Result<Writer, SqlError> {
+        let mut connection = connect::read_write(path)?;
+        migrate::apply(&mut connection)?;
+        Writer::start(connection)
+    }
+
+    /// Lets running reads and waiting writes end, then closes the file. Later calls get [`StoreError::Closed`].
+    pub async fn close(&self) {
+        self.readers.stop().await;
+        self.writer.stop().await;
+    }
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn load_skills(&self) -> Result<LoadedSkills> {
+        self.readers.run(skills::load).await
+    }
+
+    async fn insert_skill(&self, skill: Skill, replace: bool) -> Result<Skill> {
+        self.writer.run(move |c| skills::insert(c, &skill, replace)).await
+    }
+
+    async fn update_skill(&self, id: &str, update: SkillUpdate) -> Result<Skill> {
+        let id = id.to_owned();
+        self.writer.run(move |c| skills::update(c, &id, update)).await
+    }
+
+    async fn delete_skill(&self, id: &str) -> Result<()> {
+        let id = id.to_owned();
+        self.writer.run(move |c| skills::delete(c, &id)).await
+    }
+
+    async fn sync_builtins(&self, builtins: Vec<Skill>) -> Result<()> {
+        self.writer.run(move |c| skills::sync_builtins(c, &builtins)).await
+    }
+
+    async fn create_execution(&self, execution: &Execution) -> Result<()> {
+        let execution = execution.clone();
+        self.writer.run(move |c| executions::create(c, &execution)).await
+    }
+
+    async fn start_execution(&self, id: &str) -> Result<bool> {
+        let id = id.to_owned();
+        self.writer.run(move |c| executions::start(c, &id)).await
+    }
+
+    async fn finish_execution(&self, id: &str, outcome: ExecutionOutcome) -> Result<bool> {
+        let id = id.to_owned();
+        self.writer.run(move |c| executions::finish(c, &id, &outcome)).await
+    }
+
+    async fn execution(&self, id: &str) -> Result<Option<Execution>> {
+        let id = id.to_owned();
+        self.readers.run(move |c| executions::one(c, &id)).await
+    }
+
+    async fn executions(&self, filter: &ExecutionFilter, page: PageRequest) -> Result<Page<Execution>> {
+        let filter = filter.clone();
+        self.readers.run(move |c| executions::page(c, &filter, page)).await
+    }
+
+    async fn interrupt_executions(&self, message: &str) -> Result<u64> {
+        let message = message.to_owned();
+        self.writer.run(move |c| executions::interrupt(c, &message)).await
+    }
+
+    async fn create_key(&self, key: NewKey) -> Result<ApiKey> {
+        self.writer.run(move |c| keys::create(c, &key)).await
+    }
+
+    async fn keys(&self) -> Result<Vec<ApiKey>> {
+        self.readers.run(keys::all).await
+    }
+
+    async fn key_by_hash(&self, secret_hash: &str) -> Result<Option<ApiKey>> {
+        let secret_hash = secret_hash.to_owned();
+        self.readers.run(move |c| keys::by_hash(c, &secret_hash)).await
+    }
+
+    async fn update_key(&self, id: &str, update: KeyUpdate) -> Result<ApiKey> {
+        let id = id.to_owned();
+        self.writer.run(move |c| keys::update(c, &id, &update)).await
+    }
+
+    async fn delete_key(&self, id: &str) -> Result<()> {
+        let id = id.to_owned();
+        self.writer.run(move |c| keys::delete(c, &id)).await
+    }
+
+    async fn touch_key(&self, id: &str, now: &str) -> Result<()> {
+        let (id, now) = (id.to_owned(), now.to_owned());
+        self.writer.run(move |c| keys::touch(c, &id, &now)).await
+    }
+
+    async fn value(&self, name: &str) -> Result<Option<String>> {
+        let name = name.to_owned();
+        self.readers.run(move |c| values::get(c, &name)).await
+    }
+
+    async fn set_value(&self, name: &str, value: &str) -> Result<()> {
+        let (name, value) = (name.to_owned(), value.to_owned());
+        self.writer.run(move |c| values::set(c, &name, &value)).await
+    }
+}

@@ -1,0 +1,207 @@
+//! The `skill_executions` table: the history. Terminal rows never change; every transition is guarded in its own
+//! statement, so that two writers cannot both end a run.
+
+use domain::{Door, Execution, Status};
+use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params, params_from_iter};
+use serde_json::{Value, to_string};
+use store::{ExecutionFilter, ExecutionOutcome, Page, PageRequest};
+
+use super::cells::{Cells, signed};
+use crate::error::{BadRow, SqlError, conflict};
+
+macro_rules! columns {
+    () => {
+        "id, skill_id, skill_name, version, api_key_id, user, session_id, turn_id, door, status, duration_ms, attempts, \
+         engine, isolation, created_at, error_message, input, output, parts"
+    };
+}
+
+/// See [`store::Store::create_execution`].
+pub(super) fn create(connection: &Connection, execution: &Execution) -> Result<(), SqlError> {
+    let sql = concat!(
+        "INSERT INTO skill_executions (",
+        columns!(),
+        ", created_ns) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)"
+    );
+    let values = params![
+        execution.id,
+        execution.skill_id,
+        execution.skill_name,
+        execution.version.to_string(),
+        execution.api_key_id,
+        execution.user,
+        execution.session_id,
+        execution.turn_id,
+        execution.door.as_str(),
+        execution.status.as_str(),
+        execution.duration_ms.map(signed),
+        execution.attempts,
+        execution.engine,
+        execution.isolation,
+        execution.created_at,
+        execution.error_message,
+        to_string(&execution.input)?,
+        optional_json(execution.output.as_ref())?,
+        to_string(&execution.parts)?,
+        nanoseconds(&execution.created_at)?,
+    ];
+    let written = connection.prepare_cached(sql)?.execute(values);
+    written.map(drop).map_err(|e| conflict(e, || format!("execution {}", execution.id)))
+}
+
+/// See [`store::Store::start_execution`].
+pub(super) fn start(connection: &Connection, id: &str) -> Result<bool, SqlError> {
+    let sql = "UPDATE skill_executions SET status = 'running' WHERE id = ?1 AND status = 'pending'";
+    Ok(connection.prepare_cached(sql)?.execute([id])? == 1)
+}
+
+/// See [`store::Store::finish_execution`].
+pub(super) fn finish(
+    connection: &Connection,
+    id: &str,
+    outcome: &ExecutionOutcome,
+) -> Result<bool, SqlError> {
+    if !outcome.status.is_terminal() {
+        return Err(SqlError::NotTerminal(outcome.status.as_str()));
+    }
+    let sql = "UPDATE skill_executions SET status = ?2, output = ?3, parts = ?4, error_message = ?5, duration_ms = ?6,
+            attempts = ?7, engine = ?8, isolation = ?9
+        WHERE id = ?1 AND status IN ('pending', 'running')";
+    let values = params![
+        id,
+        outcome.status.as_str(),
+        optional_json(outcome.output.as_ref())?,
+        to_string(&outcome.parts)?,
+        outcome.error_message,
+        signed(outcome.duration_ms),
+        outcome.attempts,
+        outcome.engine,
+        outcome.isolation,
+    ];
+    Ok(connection.prepare_cached(sql)?.execute(values)? == 1)
+}
+
+/// See [`store::Store::interrupt_executions`]. When the run ended is unknown, so `duration_ms` stays empty.
+pub(super) fn interrupt(connection: &Connection, message: &str) -> Result<u64, SqlError> {
+    let sql = "UPDATE skill_executions SET status = 'error', error_message = ?1 WHERE status IN ('pending', 'running')";
+    let rows = connection.prepare_cached(sql)?.execute([message])?;
+    Ok(u64::try_from(rows).unwrap_or(u64::MAX))
+}
+
+/// One execution; a row that cannot be read is an error.
+pub(super) fn one(connection: &Connection, id: &str) -> Result<Option<Execution>, SqlError> {
+    let sql = concat!("SELECT ", columns!(), " FROM skill_executions WHERE id = ?1");
+    let mut statement = connection.prepare_cached(sql)?;
+    let read = statement.query_row([id], |row| Ok(read(row))).optional()?;
+    Ok(read.transpose()?)
+}
+
+/// One page, newest first. A row that cannot be read is left out of it with a logged error: the rest of the history
+/// stays usable.
+pub(super) fn page(
+    connection: &Connection,
+    filter: &ExecutionFilter,
+    page: PageRequest,
+) -> Result<Page<Execution>, SqlError> {
+    let limit = page.limit.clamp(1, domain::limits::PAGE_MAX);
+    let page = PageRequest { page: page.page.max(1), limit };
+    let offset = i64::from(page.page - 1) * i64::from(limit);
+    let Conditions { sql, mut values } = Conditions::of(filter)?;
+
+    // One transaction, so that the total and the rows are of the same moment.
+    let snapshot = connection.unchecked_transaction()?;
+    let count = format!("SELECT count(*) FROM skill_executions{sql}");
+    let total: i64 =
+        snapshot.prepare_cached(&count)?.query_row(params_from_iter(values.iter()), |row| row.get(0))?;
+
+    values.push(Box::new(limit));
+    values.push(Box::new(offset));
+    // The ids of the page come from an index where there is one; only the page's own rows are read whole.
+    let select = format!(
+        concat!(
+            "SELECT ",
+            columns!(),
+            " FROM skill_executions WHERE id IN
+                (SELECT id FROM skill_executions{} ORDER BY id DESC LIMIT ? OFFSET ?) ORDER BY id DESC"
+        ),
+        sql
+    );
+    let mut statement = snapshot.prepare_cached(&select)?;
+    let mut rows = statement.query(params_from_iter(values.iter()))?;
+    let mut data = Vec::new();
+    while let Some(row) = rows.next()? {
+        match read(row) {
+            Ok(execution) => data.push(execution),
+            Err(error) => tracing::error!(%error, "an execution in the history cannot be read"),
+        }
+    }
+    Ok(Page::new(data, u64::try_from(total).unwrap_or(0), page))
+}
+
+/// A WHERE clause with positional values; only fixed words go into the text.
+struct Conditions {
+    sql: String,
+    values: Vec<Box<dyn ToSql>>,
+}
+
+impl Conditions {
+    fn of(filter: &ExecutionFilter) -> Result<Self, SqlError> {
+        let mut all = Self { sql: String::new(), values: Vec::new() };
+        all.add("api_key_id = ?", filter.api_key_id.clone());
+        all.add("skill_id = ?", filter.skill_id.clone());
+        all.add("skill_name = ?", filter.skill_name.clone());
+        all.add("status = ?", filter.status.map(Status::as_str));
+        all.add("door = ?", filter.door.map(Door::as_str));
+        all.add("session_id = ?", filter.session_id.clone());
+        all.add("turn_id = ?", filter.turn_id.clone());
+        all.add("created_ns >= ?", filter.since.as_deref().map(nanoseconds).transpose()?);
+        all.add("created_ns < ?", filter.until.as_deref().map(nanoseconds).transpose()?);
+        Ok(all)
+    }
+
+    fn add<T: ToSql + 'static>(&mut self, condition: &'static str, value: Option<T>) {
+        if let Some(value) = value {
+            self.sql.push_str(if self.values.is_empty() { " WHERE " } else { " AND " });
+            self.sql.push_str(condition);
+            self.values.push(Box::new(value));
+        }
+    }
+}
+
+fn read(row: &Row<'_>) -> Result<Execution, BadRow> {
+    let mut cells = Cells::new(row);
+    Ok(Execution {
+        id: cells.text("id")?,
+        skill_id: cells.text("skill_id")?,
+        skill_name: cells.text("skill_name")?,
+        version: cells.parsed("version")?,
+        api_key_id: cells.text("api_key_id")?,
+        user: cells.optional_text("user")?,
+        session_id: cells.optional_text("session_id")?,
+        turn_id: cells.optional_text("turn_id")?,
+        door: cells.word("door", Door::parse)?,
+        status: cells.word("status", Status::parse)?,
+        duration_ms: cells.optional_number("duration_ms")?,
+        attempts: cells.number("attempts")?,
+        engine: cells.optional_text("engine")?,
+        isolation: cells.optional_text("isolation")?,
+        created_at: cells.text("created_at")?,
+        error_message: cells.optional_text("error_message")?,
+        input: cells.json("input")?,
+        output: cells.optional_json("output")?,
+        parts: cells.json("parts")?,
+    })
+}
+
+/// `None` is NULL; JSON's `null` is the text `null`.
+fn optional_json(value: Option<&Value>) -> Result<Option<String>, SqlError> {
+    Ok(value.map(to_string).transpose()?)
+}
+
+/// Since 1970; times beyond an i64 (years 1677 to 2262) count as its ends.
+fn nanoseconds(text: &str) -> Result<i64, SqlError> {
+    let time: jiff::Timestamp =
+        text.parse().map_err(|source| SqlError::BadTime { text: domain::text::excerpt(text, 40), source })?;
+    let edge = if time < jiff::Timestamp::UNIX_EPOCH { i64::MIN } else { i64::MAX };
+    Ok(i64::try_from(time.as_nanosecond()).unwrap_or(edge))
+}

@@ -1,0 +1,14 @@
+//! The contract of every store, on `SQLite`.
+
+use std::sync::Arc;
+
+use store::Store;
+use store_sql::SqliteStore;
+use tempfile::TempDir;
+
+async fn fresh() -> (Arc<dyn Store>, TempDir) {
+    let (folder, path) = crate::folder();
+    (SqliteStore::open(&path).unwrap(), folder)
+}
+
+testkit::store_contract!(crate::contract::fresh);

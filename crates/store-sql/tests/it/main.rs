@@ -1,0 +1,19 @@
+//! What only `SQLite` can get wrong, and the contract that every store keeps.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+
+mod broken;
+mod contract;
+mod crash;
+mod files;
+mod round_trip;
+
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+
+/// A folder that goes away with the test, and the path of a database in it.
+fn folder() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("omni-skills.db");
+    (folder, path)
+}
