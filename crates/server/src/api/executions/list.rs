@@ -1,0 +1,66 @@
+//! `GET /api/skills/executions` and `GET /api/skills/executions/{id}`: own rows, all rows for management.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::{Extension, Json};
+use domain::{Door, Execution, Status};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use store::{ExecutionFilter, Page};
+
+use crate::api::page::page;
+use crate::api::{owner, rfc3339};
+use crate::app::App;
+use crate::caller::Caller;
+use crate::error::{ApiError, Code};
+use crate::http::{Fields, Id};
+
+/// `GET /api/skills/executions`.
+pub(crate) async fn list(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    mut query: Fields,
+) -> Result<Json<Page<Execution>>, ApiError> {
+    let skill = query.text("skill");
+    let by_id = skill.as_deref().is_some_and(|s| uuid::Uuid::parse_str(s).is_ok());
+    let (skill_id, skill_name) = if by_id { (skill, None) } else { (None, skill) };
+    let named = query.text("apiKeyId");
+    let filter = ExecutionFilter {
+        api_key_id: None,
+        skill_id,
+        skill_name,
+        status: query.word("status", &Status::ALL.map(Status::as_str), Status::parse),
+        door: query.word("door", &["loop", "rest"], Door::parse),
+        session_id: query.text("session"),
+        turn_id: query.text("turn"),
+        since: query.parsed("since", time),
+        until: query.parsed("until", time),
+    };
+    let wanted = page(&mut query);
+    query.finish()?;
+    let named = owner::named(&caller, named)?;
+    let own = (!caller.is_management()).then(|| caller.owner().to_owned());
+    let filter = ExecutionFilter { api_key_id: own.or(named), ..filter };
+    Ok(Json(app.executor.list_executions(&filter, wanted).await?))
+}
+
+/// `GET /api/skills/executions/{id}`. Somebody else's row is not there.
+pub(crate) async fn get(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    Id(id): Id,
+) -> Result<Json<Value>, ApiError> {
+    let found = app.executor.get_execution(&id).await?;
+    let own = found.filter(|e| caller.is_management() || e.api_key_id == caller.owner());
+    let execution = own.ok_or_else(|| {
+        let id = domain::text::excerpt(&id, 60);
+        ApiError::new(Code::ExecutionNotFound, format!("no execution `{id}` of yours"))
+    })?;
+    Ok(Json(json!({"execution": execution})))
+}
+
+fn time(text: &str) -> Result<String, &'static str> {
+    let wrong = "is not an RFC 3339 time, such as 2026-01-31T12:00:00Z";
+    text.parse::<Timestamp>().map(rfc3339).map_err(|_| wrong)
+}

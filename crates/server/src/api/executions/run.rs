@@ -1,0 +1,117 @@
+//! `POST /api/skills/executions`: a person's own act. Every run that started is a 200, whatever its status.
+//!
+//! A client that goes away drops the handler's future, and with it the run.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::extract::FromRequest as _;
+use axum::{Extension, Json};
+use domain::{Door, SkillRef};
+use executor::{Refusal, Run};
+use registry::{Entry, ResolveError, Snapshot};
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::api::owner;
+use crate::app::App;
+use crate::caller::Caller;
+use crate::error::{ApiError, Code};
+use crate::http::{Fields, Object};
+
+/// A day: more is a slip. The executor's own maximum holds below it.
+const TIMEOUT_MS: u64 = 86_400_000;
+/// Longest session id, in characters.
+const SESSION_CHARS: usize = 256;
+
+/// The handler.
+pub(crate) async fn run(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+) -> Result<Json<Value>, ApiError> {
+    // The master switch comes before any other question, the body included.
+    if !app.executor.is_enabled() {
+        return Err(Refusal::SkillsDisabled.into());
+    }
+    let Object(body) = Object::from_request(request, &()).await?;
+    let asked = read(Fields::from(body))?;
+    let named = owner::named(&caller, asked.api_key_id)?;
+    let snapshot = app.registry.current();
+    let entry = match &named {
+        None if caller.is_management() => of_anybody(&snapshot, caller.owner(), &asked.skill)?,
+        owner => snapshot.resolve(owner.as_deref().unwrap_or(caller.owner()), &asked.skill)?,
+    };
+    if let Some(reason) = &entry.broken {
+        let message = format!("the skill `{}` cannot run: {reason}", entry.skill.identity());
+        return Err(ApiError::new(Code::SkillBroken, message));
+    }
+    let run = Run {
+        skill: Arc::new(entry.skill.clone()),
+        input_schema: Arc::new(entry.input().clone()),
+        output_schema: entry.output.clone().map(Arc::new),
+        input: asked.input,
+        api_key_id: named.unwrap_or_else(|| caller.owner().to_owned()),
+        user: None,
+        session_id: asked.session_id,
+        turn_id: None,
+        door: Door::Rest,
+        timeout_ms: asked.timeout_ms,
+        cancel: CancellationToken::new(),
+        custom_allowed: caller.custom_skills(),
+    };
+    let execution = app.executor.execute(run).await?;
+    Ok(Json(json!({"execution": execution})))
+}
+
+struct Asked {
+    skill: SkillRef,
+    input: Value,
+    session_id: Option<String>,
+    api_key_id: Option<String>,
+    timeout_ms: Option<u64>,
+}
+
+fn read(mut body: Fields) -> Result<Asked, ApiError> {
+    let name = body.required_text("skillName");
+    let skill = SkillRef::parse(&name);
+    if let Err(error) = &skill
+        && !name.is_empty()
+    {
+        body.refuse("skillName", error);
+    }
+    let input = body.value("input").unwrap_or_else(|| Value::Object(Map::new()));
+    let session_id = body.parsed("sessionId", |text| {
+        let fits = text.chars().count() <= SESSION_CHARS;
+        if fits { Ok(text.to_owned()) } else { Err(format!("has at most {SESSION_CHARS} characters")) }
+    });
+    let api_key_id = body.text("apiKeyId");
+    let timeout_ms = body.whole("timeoutMs", 1..=TIMEOUT_MS);
+    body.finish()?;
+    let skill = skill.map_err(|e| ApiError::field(Code::InvalidField, "skillName", &e.to_string()))?;
+    Ok(Asked { skill, input, session_id, api_key_id, timeout_ms })
+}
+
+/// Management sees everybody's skills: its own and `system`'s first, then that of the one owner who has the name.
+fn of_anybody(snapshot: &Snapshot, own: &str, wanted: &SkillRef) -> Result<Arc<Entry>, ApiError> {
+    let missing = match snapshot.resolve(own, wanted) {
+        Err(missing @ ResolveError::NotFound(_)) => missing,
+        found => return Ok(found?),
+    };
+    let owners: BTreeSet<&str> = snapshot
+        .entries()
+        .filter(|e| e.skill.name == wanted.name)
+        .map(|e| e.skill.api_key_id.as_str())
+        .collect();
+    let mut owners = owners.into_iter();
+    match (owners.next(), owners.next()) {
+        (Some(owner), None) => Ok(snapshot.resolve(owner, wanted)?),
+        (Some(_), Some(_)) => Err(ApiError::field(
+            Code::InvalidField,
+            "apiKeyId",
+            "several owners have a skill of this name; say whose is meant",
+        )),
+        _ => Err(missing.into()),
+    }
+}

@@ -1,0 +1,127 @@
+//! `/api/keys`: API keys. A secret is shown once, when it is made; after that only its hash exists.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use domain::{ApiKey, Scope, ids};
+use serde_json::{Value, json};
+use store::{KeyUpdate, NewKey, Page};
+
+use super::now;
+use super::page::page;
+use crate::app::App;
+use crate::error::{ApiError, Code};
+use crate::http::{Fields, Id, Object};
+use crate::keyring::hash_secret;
+
+/// Longest name of a key, in characters.
+const NAME_CHARS: usize = 100;
+
+/// `GET /api/keys`.
+pub(crate) async fn list(State(app): State<Arc<App>>, mut query: Fields) -> Result<Json<Page<ApiKey>>, ApiError> {
+    let wanted = page(&mut query);
+    query.finish()?;
+    let keys = app.store.keys().await?;
+    let total = keys.len() as u64;
+    let before = (wanted.page as usize - 1).saturating_mul(wanted.limit as usize);
+    let data = keys.into_iter().skip(before).take(wanted.limit as usize).collect();
+    Ok(Json(Page::new(data, total, wanted)))
+}
+
+/// `POST /api/keys`.
+pub(crate) async fn create(State(app): State<Arc<App>>, Object(body): Object) -> Result<Json<Value>, ApiError> {
+    let mut body = Fields::from(body);
+    let name = body.required_text("name");
+    check_name(&mut body, &name);
+    let scopes = scopes(&mut body);
+    let custom = body.flag("customSkillExecutionEnabled");
+    body.finish()?;
+    let secret = new_secret()?;
+    let key = NewKey {
+        id: ids::new_id(),
+        name,
+        secret_hash: hash_secret(&secret),
+        scopes: scopes.unwrap_or_else(|| Scope::DEFAULT.to_vec()),
+        custom_skill_execution_enabled: custom.unwrap_or(true),
+        created_at: now(),
+    };
+    let key = app.keyring.create(key).await?;
+    Ok(Json(json!({"id": key.id, "key": secret, "name": key.name, "scopes": key.scopes})))
+}
+
+/// `PUT /api/keys/{id}`.
+pub(crate) async fn update(
+    State(app): State<Arc<App>>,
+    Id(id): Id,
+    Object(body): Object,
+) -> Result<Json<Value>, ApiError> {
+    let empty = body.is_empty();
+    let mut body = Fields::from(body);
+    let name = body.text("name");
+    if let Some(name) = &name {
+        check_name(&mut body, name);
+    }
+    let update = KeyUpdate {
+        name,
+        scopes: scopes(&mut body),
+        custom_skill_execution_enabled: body.flag("customSkillExecutionEnabled"),
+        ..KeyUpdate::default()
+    };
+    body.finish()?;
+    if empty {
+        return Err(ApiError::new(Code::InvalidField, "nothing to change; send at least one field"));
+    }
+    let key = app.keyring.update(&id, update).await?;
+    Ok(Json(json!({"success": true, "apiKey": key})))
+}
+
+/// `DELETE /api/keys/{id}`.
+pub(crate) async fn delete(State(app): State<Arc<App>>, Id(id): Id) -> Result<Json<Value>, ApiError> {
+    app.keyring.delete(&id).await?;
+    Ok(Json(json!({"success": true})))
+}
+
+/// `POST /api/keys/{id}/rotate`: a new secret; the old one stops at once.
+pub(crate) async fn rotate(State(app): State<Arc<App>>, Id(id): Id) -> Result<Json<Value>, ApiError> {
+    let secret = new_secret()?;
+    let update = KeyUpdate { secret_hash: Some(hash_secret(&secret)), ..KeyUpdate::default() };
+    let key = app.keyring.update(&id, update).await?;
+    Ok(Json(json!({"id": key.id, "key": secret})))
+}
+
+fn check_name(body: &mut Fields, name: &str) {
+    let legal = !name.trim().is_empty() && name.chars().count() <= NAME_CHARS && !name.chars().any(char::is_control);
+    if !legal {
+        body.refuse("name", format!("has 1 to {NAME_CHARS} characters, none of them control characters"));
+    }
+}
+
+fn scopes(body: &mut Fields) -> Option<Vec<Scope>> {
+    let words = body.texts("scopes")?;
+    let mut out = Vec::new();
+    for (place, word) in words.iter().enumerate() {
+        match Scope::parse(word) {
+            Some(scope) if out.contains(&scope) => {}
+            Some(scope) => out.push(scope),
+            None => {
+                let known = Scope::ALL.map(Scope::as_str).join(", ");
+                body.refuse(&format!("scopes[{place}]"), format!("is not one of {known}"));
+            }
+        }
+    }
+    Some(out)
+}
+
+/// 256 random bits.
+fn new_secret() -> Result<String, ApiError> {
+    use std::fmt::Write as _;
+    let mut bytes = [0u8; 32];
+    getrandom::fill(&mut bytes).map_err(|e| ApiError::internal(format!("no random bytes: {e}")))?;
+    let mut secret = String::from("osk_");
+    for byte in bytes {
+        // Writing to a String cannot fail.
+        write!(secret, "{byte:02x}").ok();
+    }
+    Ok(secret)
+}

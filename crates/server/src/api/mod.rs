@@ -1,0 +1,22 @@
+//! The REST API: one file per resource. Handlers read a request, ask the crates below, and write JSON.
+//!
+//! No rule about skills, runs or keys is decided here, and who may call what stands in the route list.
+
+pub(crate) mod executions;
+pub(crate) mod health;
+pub(crate) mod keys;
+pub(crate) mod settings;
+pub(crate) mod skills;
+
+mod owner;
+mod page;
+
+/// Now, RFC 3339 UTC with milliseconds: of one length, so that text order is time order.
+pub(crate) fn now() -> String {
+    rfc3339(jiff::Timestamp::now())
+}
+
+/// A time as it is stored and compared.
+pub(crate) fn rfc3339(time: jiff::Timestamp) -> String {
+    format!("{time:.3}")
+}

@@ -1,0 +1,62 @@
+//! `PUT` and `DELETE /api/skills/{id}`: the switches and texts of a skill. Its definition changes by a new install.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use domain::limits::EXECUTION_TIMEOUT_MAX_MS;
+use domain::{Mode, Policy};
+use serde_json::{Value, json};
+use store::SkillUpdate;
+
+use super::install::RETRIES;
+use crate::api::now;
+use crate::app::App;
+use crate::error::{ApiError, Code};
+use crate::http::{Fields, Id, Object};
+
+/// `PUT /api/skills/{id}`.
+pub(crate) async fn update(
+    State(app): State<Arc<App>>,
+    Id(id): Id,
+    Object(body): Object,
+) -> Result<Json<Value>, ApiError> {
+    let empty = body.is_empty();
+    let update = read(Fields::from(body))?;
+    if empty {
+        return Err(ApiError::new(Code::InvalidField, "nothing to change; send at least one field"));
+    }
+    let skill = app.registry.update(&id, update).await?;
+    Ok(Json(json!({"success": true, "skill": skill})))
+}
+
+/// `DELETE /api/skills/{id}`.
+pub(crate) async fn delete(State(app): State<Arc<App>>, Id(id): Id) -> Result<Json<Value>, ApiError> {
+    app.registry.delete(&id).await?;
+    Ok(Json(json!({"success": true})))
+}
+
+/// For `timeoutMs` and `maxRetries`, `null` means the default again; for the others it is no value.
+fn read(mut body: Fields) -> Result<SkillUpdate, ApiError> {
+    for name in ["enabled", "mode", "policy", "description", "tags"] {
+        if body.is_null(name) {
+            body.refuse(name, "cannot be null; leave it out to keep it");
+        }
+    }
+    let no_timeout = body.is_null("timeoutMs");
+    let no_retries = body.is_null("maxRetries");
+    let timeout = body.whole("timeoutMs", 1..=EXECUTION_TIMEOUT_MAX_MS);
+    let retries = body.whole("maxRetries", 0..=RETRIES).and_then(|n| u32::try_from(n).ok());
+    let update = SkillUpdate {
+        enabled: body.flag("enabled"),
+        mode: body.word("mode", &["on", "off", "auto"], Mode::parse),
+        policy: body.word("policy", &["auto", "manual", "hybrid"], Policy::parse),
+        description: body.text("description"),
+        tags: body.texts("tags"),
+        timeout_ms: if no_timeout { Some(None) } else { timeout.map(Some) },
+        max_retries: if no_retries { Some(None) } else { retries.map(Some) },
+        updated_at: now(),
+    };
+    body.finish()?;
+    Ok(update)
+}

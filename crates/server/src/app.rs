@@ -1,0 +1,48 @@
+//! What every handler shares. Built once, by the binary.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use executor::Executor;
+use registry::Registry;
+use store::Store;
+
+use crate::keyring::Keyring;
+use crate::llm::upstream::Upstreams;
+
+/// The shared parts of the gateway.
+pub struct App {
+    /// Which skills there are.
+    pub registry: Arc<Registry>,
+    /// What runs them.
+    pub executor: Arc<Executor>,
+    /// What is kept.
+    pub store: Arc<dyn Store>,
+    /// Who may come in; made of the same store.
+    pub keyring: Keyring,
+    /// Where models are asked.
+    pub upstreams: Upstreams,
+    /// Skills that cannot run at present, by name, with the reason.
+    pub unavailable: Arc<BTreeMap<String, String>>,
+    /// Settings of the surfaces.
+    pub config: ServerConfig,
+}
+
+/// Settings of the HTTP surfaces.
+#[derive(Clone, Debug)]
+pub struct ServerConfig {
+    /// Lower-case hex sha256 of the management token.
+    pub management_token_hash: String,
+    /// Whether the listener is bound to a loopback address (anonymous rules of spec 07).
+    pub loopback: bool,
+    /// Host names that requests may name beside the loopback ones.
+    pub allowed_hosts: Vec<String>,
+    /// Executions of one turn, rounds and the like.
+    pub budgets: crate::llm::Budgets,
+    /// Report the input tokens of a turn's last round instead of the sum over its rounds.
+    pub input_usage_of_last_round: bool,
+    /// Bounds of selection.
+    pub select: registry::SelectLimits,
+    /// Whether file and code skills are offered beside tools of the client without being named.
+    pub with_client_tools: registry::WithClientTools,
+}

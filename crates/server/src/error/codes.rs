@@ -1,0 +1,91 @@
+//! Every stable error code that a client may meet: the word, its HTTP status, and what it means.
+//!
+//! The one list: the API reference is made from it. A word never changes its meaning once it is released.
+
+use axum::http::StatusCode;
+
+macro_rules! codes {
+    ($($name:ident $word:literal $status:ident $doc:literal;)*) => {
+        /// A stable error code.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Code {
+            $(#[doc = $doc] $name,)*
+        }
+
+        impl Code {
+            /// Every code.
+            pub const ALL: &[Self] = &[$(Self::$name,)*];
+
+            /// The word on the wire.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$name => $word,)* }
+            }
+
+            /// The status it is answered with.
+            pub const fn status(self) -> StatusCode {
+                match self { $(Self::$name => StatusCode::$status,)* }
+            }
+
+            /// What it means, for the reference.
+            pub const fn doc(self) -> &'static str {
+                match self { $(Self::$name => $doc,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    MalformedJson        "malformed_json"         BAD_REQUEST            "The body is not JSON; the message has line and column.";
+    InvalidField         "invalid_field"          BAD_REQUEST            "A field or query parameter is unknown, missing or has a value that is not allowed; `details` name it.";
+    InvalidHost          "invalid_host"           BAD_REQUEST            "The request has no usable Host.";
+    BrokenBody           "broken_body"            BAD_REQUEST            "The request body broke off.";
+    MissingCredential    "missing_credential"     UNAUTHORIZED           "The request needs an API key or the management token.";
+    InvalidCredential    "invalid_credential"     UNAUTHORIZED           "The API key or token is unknown or revoked.";
+    MissingScope         "missing_scope"          FORBIDDEN              "The API key lacks the scope that the message names.";
+    ForeignOwner         "foreign_owner"          FORBIDDEN              "`apiKeyId` names somebody else; only management may do that.";
+    HostRefused          "host_refused"           FORBIDDEN              "The Host is not one that this gateway answers to.";
+    OriginRefused        "origin_refused"         FORBIDDEN              "The request comes from a page of another site.";
+    PolicyViolation      "policy_violation"       FORBIDDEN              "The policy of the skill forbids this run.";
+    ApprovalRequired     "approval_required"      FORBIDDEN              "The run needs the approval of a person.";
+    CustomSkillsDisabled "custom_skills_disabled" FORBIDDEN              "Only built-in skills run for this caller.";
+    RouteNotFound        "route_not_found"        NOT_FOUND              "There is no such path.";
+    SkillNotFound        "skill_not_found"        NOT_FOUND              "There is no such skill, or the caller does not see it.";
+    VersionNotFound      "version_not_found"      NOT_FOUND              "The skill exists, but no version fits; the message lists the versions.";
+    ExecutionNotFound    "execution_not_found"    NOT_FOUND              "There is no such execution, or it is somebody else's.";
+    KeyNotFound          "key_not_found"          NOT_FOUND              "There is no such API key.";
+    MethodNotAllowed     "method_not_allowed"     METHOD_NOT_ALLOWED     "The path exists, but not with this method; see the Allow header.";
+    BodyTimeout          "body_timeout"           REQUEST_TIMEOUT        "The request body did not arrive in time.";
+    SkillInactive        "skill_inactive"         CONFLICT               "The skill is switched off.";
+    SkillBroken          "skill_broken"           CONFLICT               "The skill can neither be offered nor run; the message says why.";
+    SkillExists          "skill_exists"           CONFLICT               "The owner has this name and version already; `replace` overwrites it.";
+    ReservedName         "reserved_name"          CONFLICT               "The name belongs to a built-in skill.";
+    BuiltinSkill         "builtin_skill"          CONFLICT               "A built-in skill cannot be deleted or rewritten.";
+    BodyTooLarge         "body_too_large"         PAYLOAD_TOO_LARGE      "The body is larger than the limit in the message.";
+    UnsupportedMediaType "unsupported_media_type" UNSUPPORTED_MEDIA_TYPE "The body has to be sent as application/json.";
+    InvalidType          "invalid_type"           UNPROCESSABLE_ENTITY   "A field has a wrong JSON type; `details` name it.";
+    InvalidInput         "invalid_input"          UNPROCESSABLE_ENTITY   "The input does not fit the skill's schema; `details` have a JSON pointer each.";
+    InvalidSchema        "invalid_schema"         UNPROCESSABLE_ENTITY   "A schema of the skill cannot be used.";
+    UnknownHandler       "unknown_handler"        UNPROCESSABLE_ENTITY   "`handlerCode` names no handler; the message lists them.";
+    Busy                 "busy"                   SERVICE_UNAVAILABLE    "Too many skills run at the moment; see Retry-After.";
+    SkillsDisabled       "skills_disabled"        SERVICE_UNAVAILABLE    "The master switch `skillsEnabled` is off.";
+    ShuttingDown         "shutting_down"          SERVICE_UNAVAILABLE    "The gateway is stopping.";
+    HandlerMissing       "handler_missing"        SERVICE_UNAVAILABLE    "The handler of the skill is not available in this process.";
+    NotReady             "not_ready"              SERVICE_UNAVAILABLE    "The gateway cannot serve at the moment.";
+    Internal             "internal"               INTERNAL_SERVER_ERROR  "A fault of the gateway; the log has the cause under the request id.";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn words_are_unique_and_statuses_are_errors() {
+        let words: HashSet<_> = Code::ALL.iter().map(|c| c.as_str()).collect();
+        assert_eq!(words.len(), Code::ALL.len());
+        for code in Code::ALL {
+            assert!(code.status().as_u16() >= 400, "{code:?}");
+            assert!(code.doc().ends_with('.'), "{code:?}");
+        }
+    }
+}

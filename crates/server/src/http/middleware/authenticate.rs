@@ -1,0 +1,150 @@
+//! Finds out who is asking. It never refuses: [`crate::http::access`] does, by the route list.
+//!
+//! A credential of this gateway is taken out of the request here, so that nothing behind can log or forward it.
+//! Any other credential is the client's own and stays where it is; it is no login.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, Uri, header};
+use axum::middleware::Next;
+use axum::response::Response;
+use subtle::ConstantTimeEq;
+
+use super::host;
+use crate::app::App;
+use crate::caller::Caller;
+use crate::error::ApiError;
+use crate::keyring::hash_secret;
+
+/// What authentication found; in the extensions of every request.
+#[derive(Clone, Debug)]
+pub(crate) enum Login {
+    /// Somebody known, or an anonymous caller where those are let in.
+    As(Caller),
+    /// No credential of this gateway, and anonymous callers are not let in.
+    Nobody,
+    /// A key or token that is unknown or revoked.
+    Unknown,
+    /// The keys could not be read.
+    Failed(ApiError),
+}
+
+/// Our own place for a credential; what stands there is meant for us alone.
+const OURS: HeaderName = HeaderName::from_static("x-omni-key");
+/// Where the SDKs of the dialects put one, beside `Authorization`.
+const SDK_PLACES: [HeaderName; 2] =
+    [HeaderName::from_static("x-api-key"), HeaderName::from_static("x-goog-api-key")];
+
+/// Middleware.
+pub(crate) async fn authenticate(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
+    let secret = take_secret(&mut request, &app);
+    let local = is_local(&request, &app);
+    let login = match secret {
+        Some(secret) => identify(&secret, &app).await,
+        None => anonymous(local, &app).await,
+    };
+    let login = login.unwrap_or_else(Login::Failed);
+    if let Login::As(Caller::Key(key)) = &login {
+        app.keyring.touch(&key.id);
+    }
+    request.extensions_mut().insert(login);
+    next.run(request).await
+}
+
+/// The credential that is meant for this gateway, taken out of the request with every other one that is.
+fn take_secret(request: &mut Request, app: &App) -> Option<String> {
+    let mut found = request.headers().get(OURS).map(|v| v.to_str().unwrap_or_default().trim().to_owned());
+    request.headers_mut().remove(OURS);
+    for name in std::iter::once(header::AUTHORIZATION).chain(SDK_PLACES) {
+        let ours = secrets(request.headers(), &name).find(|s| is_ours(s, app)).map(str::to_owned);
+        if ours.is_some() {
+            request.headers_mut().remove(&name);
+            found = found.or(ours);
+        }
+    }
+    if crate::http::is_proxy_path(request.uri().path()) {
+        let (uri, key) = take_query_key(request.uri());
+        if let Some(uri) = uri {
+            *request.uri_mut() = uri;
+            found = found.or(key);
+        }
+    }
+    found
+}
+
+fn secrets<'h>(headers: &'h HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'h str> {
+    let bearer = *name == header::AUTHORIZATION;
+    headers.get_all(name).iter().filter_map(move |value| {
+        let text = value.to_str().ok()?.trim();
+        if !bearer {
+            return Some(text);
+        }
+        let (scheme, secret) = text.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim())
+    })
+}
+
+fn is_ours(secret: &str, app: &App) -> bool {
+    secret.starts_with("osk_") || secret.starts_with("omt_") || is_management(secret, app)
+}
+
+fn is_management(secret: &str, app: &App) -> bool {
+    let known = app.config.management_token_hash.as_bytes();
+    !secret.is_empty() && bool::from(hash_secret(secret).as_bytes().ct_eq(known))
+}
+
+/// Takes `key=osk_...` out of the query; the new address only if there was one.
+fn take_query_key(uri: &Uri) -> (Option<Uri>, Option<String>) {
+    let query = uri.query().unwrap_or_default();
+    let key = query.split('&').find_map(|p| p.strip_prefix("key=")).filter(|k| k.starts_with("osk_"));
+    let Some(key) = key else { return (None, None) };
+    let kept: Vec<_> = query.split('&').filter(|p| !p.starts_with("key=osk_")).collect();
+    let mark = if kept.is_empty() { "" } else { "?" };
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = format!("{}{mark}{}", uri.path(), kept.join("&")).parse().ok();
+    (Uri::from_parts(parts).ok(), Some(key.to_owned()))
+}
+
+async fn identify(secret: &str, app: &App) -> Result<Login, ApiError> {
+    if is_management(secret, app) {
+        return Ok(Login::As(Caller::Management));
+    }
+    if !secret.starts_with("osk_") {
+        return Ok(Login::Unknown);
+    }
+    Ok(app.keyring.find(secret).await?.map_or(Login::Unknown, |key| Login::As(Caller::Key(key))))
+}
+
+/// Anonymous callers are let in until the first key exists, if they are local.
+async fn anonymous(local: bool, app: &App) -> Result<Login, ApiError> {
+    if local && !app.keyring.any().await? { Ok(Login::As(Caller::Anonymous)) } else { Ok(Login::Nobody) }
+}
+
+/// On loopback, never through a proxy (a proxy in front is not the local user), never from a page of another site.
+fn is_local(request: &Request, app: &App) -> bool {
+    app.config.loopback && !was_proxied(request.headers()) && !host::is_foreign_page(request, app)
+}
+
+fn was_proxied(headers: &HeaderMap) -> bool {
+    headers.keys().any(|name| {
+        let name = name.as_str();
+        matches!(name, "forwarded" | "via" | "x-real-ip") || name.starts_with("x-forwarded-")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_key_leaves_the_query() {
+        let take = |text: &'static str| take_query_key(&Uri::from_static(text));
+        let (uri, key) = take("/v1beta/models/m:generateContent?alt=sse&key=osk_1");
+        assert_eq!(uri.unwrap().to_string(), "/v1beta/models/m:generateContent?alt=sse");
+        assert_eq!(key.as_deref(), Some("osk_1"));
+        assert_eq!(take("/v1/x?key=osk_1").0.unwrap().to_string(), "/v1/x");
+        assert_eq!(take("/v1/x?key=AIza").0, None);
+        assert_eq!(take("/v1/x").0, None);
+    }
+}

@@ -1,0 +1,21 @@
+//! Everything that speaks HTTP: the LLM proxy in `llm/`, the REST API in `api/`.
+//!
+//! Surfaces only translate: which skill, whether it runs and what is kept is decided in `registry`, `executor`
+//! and `store`. No SQL and no engine is known here.
+
+mod api;
+mod app;
+mod caller;
+mod error;
+mod http;
+mod keyring;
+mod llm;
+
+pub use api::settings::restore_settings;
+pub use app::{App, ServerConfig};
+pub use caller::Caller;
+pub use error::Code as ErrorCode;
+pub use http::{Access, RouteAccess, ServeError, route_list, router, serve};
+pub use keyring::Keyring;
+pub use llm::Budgets;
+pub use llm::upstream::{UpstreamConfig, Upstreams, UpstreamsError};

@@ -1,0 +1,118 @@
+//! Which skills the model is offered in this request, under which wire names, and in which body.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use dialects::Owned;
+use domain::scoring::Context;
+use domain::tool_name::WireTable;
+use domain::{SkillRef, ToolDefinition};
+use registry::{SelectRequest, Selection, SkipReason, Skipped};
+
+use super::receive::Received;
+
+/// The outcome of selection for one request.
+pub(super) struct Injected {
+    /// The body of round 1.
+    pub(super) body: Bytes,
+    /// What was considered but not offered, and why.
+    pub(super) skipped: Vec<Skipped>,
+    labels: Vec<String>,
+    wire_names: Vec<String>,
+    table: Arc<WireTable<String>>,
+}
+
+impl Injected {
+    /// Whether nothing of ours is in the request, so that nothing can come back.
+    pub(super) fn is_idle(&self) -> bool {
+        self.wire_names.is_empty()
+    }
+
+    /// `name@version` of what was offered.
+    pub(super) fn labels(&self) -> &[String] {
+        &self.labels
+    }
+
+    /// Wire names of what was offered.
+    pub(super) fn wire_names(&self) -> Vec<String> {
+        self.wire_names.clone()
+    }
+
+    /// The skill id behind a called name.
+    pub(super) fn lookup(&self, called: &str) -> Option<&str> {
+        self.table.lookup(called).map(String::as_str)
+    }
+
+    /// Everything that the client did not declare is ours to answer, known or not.
+    pub(super) fn owned(&self) -> Owned {
+        let table = Arc::clone(&self.table);
+        Arc::new(move |name| !table.is_clients(name))
+    }
+}
+
+/// Selects for one request and writes its first body.
+pub(super) fn inject(received: &Received) -> Injected {
+    let request = &received.request;
+    let selection = match refusal(received) {
+        Some(why) => nothing(received, why),
+        None => received.app.registry.current().select(&question(received)),
+    };
+    let entries = &selection.injected;
+    let table = WireTable::new(
+        entries.iter().map(|e| (e.skill.name.clone(), e.skill.version, e.skill.id.clone())),
+        request.client_tools.iter().cloned(),
+    );
+    let tools: Vec<ToolDefinition> = entries
+        .iter()
+        .zip(table.names())
+        .map(|(e, name)| ToolDefinition { wire_name: name.to_owned(), ..e.definition.clone() })
+        .collect();
+    Injected {
+        body: received.dialect.inject(request, &tools),
+        skipped: selection.skipped,
+        labels: entries.iter().map(|e| e.skill.identity()).collect(),
+        wire_names: tools.into_iter().map(|t| t.wire_name).collect(),
+        table: Arc::new(table),
+    }
+}
+
+fn question(received: &Received) -> SelectRequest {
+    let (app, request) = (&received.app, &received.request);
+    SelectRequest {
+        named: received.named.clone(),
+        client_tools: request.client_tools.len(),
+        limits: app.config.select,
+        with_client_tools: app.config.with_client_tools,
+        unavailable: Arc::clone(&app.unavailable),
+        customs_allowed: received.custom_allowed(),
+        ..SelectRequest::new(received.caller.owner(), context(received))
+    }
+}
+
+/// Nothing is offered; what the request named itself is reported.
+fn nothing(received: &Received, why: &'static str) -> Selection {
+    let skip = |named: &SkillRef| Skipped {
+        name: named.name.clone(),
+        reason: SkipReason::Unavailable(why.to_owned()),
+    };
+    Selection { skipped: received.named.iter().map(skip).collect(), ..Selection::default() }
+}
+
+/// Why nothing may be offered in this request at all.
+fn refusal(received: &Received) -> Option<&'static str> {
+    if received.options.off {
+        return Some("x-omni-skills is off");
+    }
+    if !received.app.executor.is_enabled() {
+        return Some("skills execution is disabled");
+    }
+    received.request.inhibit
+}
+
+fn context(received: &Received) -> Context {
+    let request = &received.request;
+    let text = request.recent_user_texts.join("\n");
+    let reason = received.options.background_reason.as_deref().unwrap_or_default();
+    let provider = format!("{} {}", received.dialect.provider(), request.model);
+    Context::new(&text, reason, &provider)
+}

@@ -1,0 +1,155 @@
+//! The first step: whose request is it, what does it ask, which upstream answers.
+//!
+//! Everything that can be refused is refused here, before a byte goes to an upstream.
+
+use std::sync::Arc;
+
+use axum::extract::rejection::BytesRejection;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use bytes::Bytes;
+use dialects::{ClientRequest, Dialect, WireError};
+use domain::{Scope, SkillRef};
+use domain::limits::PROXY_BODY_BYTES;
+use sha2::{Digest, Sha256};
+
+use super::options::Options;
+use super::upstream::{ClientCredential, Upstream};
+use super::{failure, inject, respond};
+use crate::app::App;
+use crate::caller::Caller;
+
+/// A request that may go on.
+pub(super) struct Received {
+    pub(super) app: Arc<App>,
+    pub(super) dialect: &'static dyn Dialect,
+    pub(super) caller: Caller,
+    pub(super) headers: HeaderMap,
+    pub(super) options: Options,
+    pub(super) request: ClientRequest,
+    /// Skills that the request names itself, in its header and in its tools.
+    pub(super) named: Vec<SkillRef>,
+    pub(super) upstream: Arc<dyn Upstream>,
+    pub(super) credential: Option<ClientCredential>,
+    /// The end user, when known.
+    pub(super) user: Option<String>,
+    /// The conversation, when known.
+    pub(super) session: Option<String>,
+    pub(super) turn_id: String,
+}
+
+impl Received {
+    /// Whether skills that are not built in may run.
+    pub(super) fn custom_allowed(&self) -> bool {
+        self.caller.custom_skills() && !self.options.custom_off
+    }
+}
+
+/// Answers one request of `dialect`.
+pub(super) async fn receive(
+    dialect: &'static dyn Dialect,
+    app: Arc<App>,
+    caller: Caller,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Response {
+    let received = match read(dialect, app, caller, headers, body) {
+        Ok(received) => received,
+        Err(error) => return failure::response(dialect, &error),
+    };
+    let injected = inject::inject(&received);
+    if injected.is_idle() {
+        respond::pass_through(received, injected).await
+    } else {
+        respond::turn(received, injected).await
+    }
+}
+
+fn read(
+    dialect: &'static dyn Dialect,
+    app: Arc<App>,
+    caller: Caller,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Received, WireError> {
+    if !caller.may(Scope::Proxy) {
+        let message = "this API key lacks the scope `proxy`; give it that scope or use another key";
+        return Err(failure::error(StatusCode::FORBIDDEN, "missing_scope", message));
+    }
+    let body = body.map_err(|rejection| unreadable(&rejection))?;
+    let options = Options::read(&headers);
+    let options = options.map_err(|e| failure::error(StatusCode::BAD_REQUEST, "bad_header", e.to_string()))?;
+    let request = dialect.read_request(body);
+    let request = request.map_err(|e| failure::error(StatusCode::BAD_REQUEST, "bad_request", e.to_string()))?;
+    let named = named(&options, &request)?;
+    let upstream = app.upstreams.pick(dialect.name(), &request.model);
+    let upstream = upstream.cloned().ok_or_else(|| no_upstream(&app, dialect, &request.model))?;
+    let user = options.user.clone().or_else(|| request.user.clone());
+    let session = options.session.clone();
+    let session = session.or_else(|| session_of(&caller, user.as_deref(), request.first_user_text.as_deref()));
+    let credential = ClientCredential::find(&headers);
+    let turn_id = domain::ids::new_id();
+    Ok(Received {
+        app, dialect, caller, headers, options, request, named, upstream, credential, user, session, turn_id,
+    })
+}
+
+fn named(options: &Options, request: &ClientRequest) -> Result<Vec<SkillRef>, WireError> {
+    let mut named = options.named.clone();
+    for text in &request.omni_entries {
+        let skill = SkillRef::parse(text);
+        let bad = |e| failure::error(StatusCode::BAD_REQUEST, "bad_request", format!("tool `omni:{text}`: {e}"));
+        named.push(skill.map_err(bad)?);
+    }
+    Ok(named)
+}
+
+fn unreadable(rejection: &BytesRejection) -> WireError {
+    let status = rejection.status();
+    if status == StatusCode::PAYLOAD_TOO_LARGE {
+        let message = format!("the body is larger than {PROXY_BODY_BYTES} bytes; send less");
+        return failure::error(status, "body_too_large", message);
+    }
+    failure::error(StatusCode::BAD_REQUEST, "bad_request", "the body could not be read to its end; send it again")
+}
+
+fn no_upstream(app: &App, dialect: &dyn Dialect, model: &str) -> WireError {
+    let model = domain::text::excerpt(model, 80);
+    let hint = if app.upstreams.has_demo() { ", or use the model `demo`" } else { "" };
+    let message = format!(
+        "no upstream for the model `{model}` in the dialect {}; add an [[upstreams]] entry whose `dialect` and \
+         `models` match{hint}",
+        dialect.name()
+    );
+    failure::error(StatusCode::NOT_FOUND, "model_not_found", message)
+}
+
+/// A stable name for a conversation that has none: who, and how it began.
+fn session_of(caller: &Caller, user: Option<&str>, first: Option<&str>) -> Option<String> {
+    let first = first?;
+    let mut hash = Sha256::new();
+    for part in [caller.owner(), user.unwrap_or_default(), first] {
+        hash.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
+        hash.update(part.as_bytes());
+    }
+    let hex: String = hash.finalize().iter().take(16).map(|b| format!("{b:02x}")).collect();
+    Some(format!("auto-{hex}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_is_stable_and_separates_users() {
+        let one = session_of(&Caller::Anonymous, Some("u"), Some("hello"));
+        assert_eq!(one, session_of(&Caller::Anonymous, Some("u"), Some("hello")));
+        assert_ne!(one, session_of(&Caller::Anonymous, Some("v"), Some("hello")));
+        assert_ne!(one, session_of(&Caller::Management, Some("u"), Some("hello")));
+        assert_ne!(
+            session_of(&Caller::Anonymous, Some("ab"), Some("c")),
+            session_of(&Caller::Anonymous, Some("a"), Some("bc"))
+        );
+        assert_eq!(session_of(&Caller::Anonymous, None, None), None);
+    }
+}
