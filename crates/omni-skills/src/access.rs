@@ -1,0 +1,70 @@
+//! First credentials: the management token, and the first API key of a gateway that is not on a loopback address.
+//!
+//! Secrets are made here, printed once by the command line, and kept only as hashes.
+
+use anyhow::{Result, ensure};
+use domain::{Scope, ids};
+use sha2::{Digest, Sha256};
+use store::{NewKey, Store};
+
+/// Where the hash of the token is kept.
+const TOKEN_HASH: &str = "management_token_sha256";
+/// Least characters of a token that the operator chooses.
+const TOKEN_CHARS: usize = 16;
+
+/// Where the management token comes from.
+pub(crate) enum Token {
+    /// Made now.
+    Made(String),
+    /// From the environment.
+    Given,
+    /// Made at an earlier start.
+    Known,
+}
+
+/// The token's hash, and where it comes from.
+pub(crate) async fn management_token(store: &dyn Store, given: Option<&str>) -> Result<(String, Token)> {
+    if let Some(token) = given {
+        ensure!(token.len() >= TOKEN_CHARS, "OMNI_SKILLS_MGMT_TOKEN needs at least {TOKEN_CHARS} characters");
+        return Ok((hash(token), Token::Given));
+    }
+    if let Some(hash) = store.value(TOKEN_HASH).await? {
+        return Ok((hash, Token::Known));
+    }
+    let token = secret("omt_")?;
+    store.set_value(TOKEN_HASH, &hash(&token)).await?;
+    Ok((hash(&token), Token::Made(token)))
+}
+
+/// Makes the first API key, if there is none yet.
+pub(crate) async fn first_key(store: &dyn Store) -> Result<Option<String>> {
+    if !store.keys().await?.is_empty() {
+        return Ok(None);
+    }
+    let key = secret("osk_")?;
+    let row = NewKey {
+        id: ids::new_id(),
+        name: "first key".to_owned(),
+        secret_hash: hash(&key),
+        scopes: Scope::DEFAULT.to_vec(),
+        custom_skill_execution_enabled: true,
+        created_at: jiff::Timestamp::now().to_string(),
+    };
+    store.create_key(row).await?;
+    Ok(Some(key))
+}
+
+/// 256 random bits behind a prefix that says what it is.
+fn secret(prefix: &str) -> Result<String> {
+    let mut bytes = [0u8; 32];
+    getrandom::fill(&mut bytes)?;
+    Ok(format!("{prefix}{}", hex(&bytes)))
+}
+
+fn hash(secret: &str) -> String {
+    hex(&Sha256::digest(secret.as_bytes()))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}

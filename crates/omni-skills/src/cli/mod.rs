@@ -1,0 +1,51 @@
+//! The command line. Exit codes: 0 ok, 1 failed, 2 usage.
+
+mod serve;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "omni-skills", version, about = "Server-side skills for any LLM application")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Start the gateway
+    Serve(serve::Arguments),
+    /// Run sandboxed programs for a gateway; started by the gateway itself
+    #[command(name = "wasm-worker", hide = true)]
+    WasmWorker {
+        /// Folder of the compiled runtimes
+        runtimes: PathBuf,
+    },
+}
+
+pub(crate) fn main() -> ExitCode {
+    match Cli::parse().command {
+        Command::Serve(arguments) => match serve::serve(arguments) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                complain(&format!("error: {error:#}"));
+                ExitCode::FAILURE
+            }
+        },
+        Command::WasmWorker { runtimes } => sandbox::worker_main(&runtimes),
+    }
+}
+
+/// For the person at the terminal.
+#[expect(clippy::print_stdout, reason = "the command line talks to its user")]
+fn say(line: &str) {
+    println!("{line}");
+}
+
+#[expect(clippy::print_stderr, reason = "the command line talks to its user")]
+fn complain(line: &str) {
+    eprintln!("{line}");
+}

@@ -1,0 +1,208 @@
+//! Builds the object graph: the one place where traits meet their implementations.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use builtins::{Builtins, EvalLimits, WorkspaceLimits, Workspaces};
+use domain::limits;
+use executor::{ECHO_HANDLER, Echo, Executor, ExecutorConfig, HandlerTable};
+use registry::{Known, Registry, SelectLimits, WithClientTools};
+use sandbox::{Engine, WasmConfig, WasmEngine, find_runtimes};
+use server::{App, Budgets, Keyring, ServerConfig, UpstreamConfig, Upstreams};
+use store::Store;
+use store_sql::SqliteStore;
+
+use crate::access::{self, Token};
+use crate::config::{self, Config, Environment, OneOrMany, UsageInput};
+
+/// How long running executions may go on after the last request has ended.
+const DRAIN: Duration = Duration::from_secs(5);
+
+/// A gateway that is ready to answer.
+pub(crate) struct Gateway {
+    pub(crate) app: Arc<App>,
+    pub(crate) token: Token,
+    /// What isolates sandboxed code, or why nothing does.
+    pub(crate) sandbox: Result<String, String>,
+    store: Arc<SqliteStore>,
+    engine: Option<Arc<WasmEngine>>,
+}
+
+impl Gateway {
+    /// Ends what still runs and closes the database.
+    pub(crate) async fn close(self) {
+        self.app.executor.shutdown(DRAIN).await;
+        if let Some(engine) = self.engine {
+            engine.kill_all().await;
+        }
+        self.store.close().await;
+    }
+}
+
+pub(crate) async fn build(
+    config: &Config,
+    data_dir: &Path,
+    env: &Environment,
+    loopback: bool,
+) -> Result<Gateway> {
+    create_private_dir(data_dir)?;
+    let sqlite = SqliteStore::open(&data_dir.join("omni-skills.db")).context("the database cannot be opened")?;
+    let store: Arc<dyn Store> = sqlite.clone();
+    let (management_token_hash, token) =
+        access::management_token(store.as_ref(), env.get("OMNI_SKILLS_MGMT_TOKEN")).await?;
+
+    let (engine, sandbox) = match wasm_engine(env) {
+        Ok((engine, about)) => (Some(engine), Ok(about)),
+        Err(why) => (None, Err(why)),
+    };
+    let builtins = builtins(data_dir, env, engine.clone())?;
+    store.sync_builtins(builtins.skills(&jiff::Timestamp::now().to_string())).await?;
+
+    let mut handlers = HandlerTable::default();
+    handlers.register(ECHO_HANDLER, Arc::new(Echo));
+    builtins.register(&mut handlers);
+    let known = Known {
+        handlers: handlers.names().map(str::to_owned).collect::<BTreeSet<_>>(),
+        builtins: builtins.summaries(),
+    };
+    let registry = Registry::load(Arc::clone(&store), known).await.context("the skills cannot be loaded")?;
+    let fresh = registry.clone().keep_fresh(Duration::from_millis(limits::REGISTRY_TTL_MS));
+    tokio::spawn(fresh);
+
+    let executor = Executor::new(ExecutorConfig::default(), Arc::clone(&store), handlers);
+    let interrupted = executor.interrupt_stale().await?;
+    if interrupted > 0 {
+        tracing::warn!(interrupted, "executions of an earlier process were closed as interrupted");
+    }
+    let app = App {
+        registry: Arc::new(registry),
+        executor: Arc::new(executor),
+        keyring: Keyring::new(Arc::clone(&store)),
+        store,
+        upstreams: Upstreams::new(upstreams(config, env)?, config.demo.enabled)?,
+        unavailable: Arc::new(builtins.unavailable().into_iter().collect()),
+        config: server_config(config, management_token_hash, loopback),
+    };
+    server::restore_settings(&app).await?;
+    Ok(Gateway { app: Arc::new(app), token, sandbox, store: sqlite, engine })
+}
+
+/// Everything in it is the gateway's alone.
+fn create_private_dir(dir: &Path) -> Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
+    made.with_context(|| format!("cannot create the data folder {}", dir.display()))
+}
+
+fn wasm_engine(env: &Environment) -> Result<(Arc<WasmEngine>, String), String> {
+    let program = std::env::current_exe().map_err(|e| format!("this program cannot be found again: {e}"))?;
+    let beside = program.parent().map(|dir| dir.join("runtimes"));
+    let cache = env.get("XDG_CACHE_HOME").map(|dir| Path::new(dir).to_owned());
+    let cache = cache.or_else(|| env.get("HOME").map(|home| Path::new(home).join(".cache")));
+    let cache = cache.map(|dir| dir.join("omni-skills/runtimes"));
+    let explicit = env.get("OMNI_SKILLS_RUNTIMES").map(Path::new);
+    let runtimes = find_runtimes(explicit, beside.as_deref(), cache.as_deref())?;
+    let about = runtimes.about().join(", ");
+    let engine = Arc::new(WasmEngine::new(WasmConfig {
+        worker_program: program,
+        worker_args: vec!["wasm-worker".into()],
+        runtimes,
+        max_workers: std::thread::available_parallelism().map_or(2, usize::from),
+    }));
+    let probe = engine.probe();
+    Ok((engine, format!("{}, with {about}", probe.isolation)))
+}
+
+fn builtins(data_dir: &Path, env: &Environment, engine: Option<Arc<WasmEngine>>) -> Result<Builtins> {
+    let file_bytes = env.number("SKILLS_MAX_FILE_BYTES", limits::FILE_BYTES, 1..=64 * limits::FILE_BYTES)?;
+    let files = WorkspaceLimits { file_bytes, ..WorkspaceLimits::default() };
+    let workspaces = Workspaces::open(data_dir, files).context("the workspaces cannot be opened")?;
+    let chars = limits::SANDBOX_OUTPUT_CHARS as u64;
+    let chars = env.number("SKILLS_MAX_SANDBOX_OUTPUT_CHARS", chars, 1..=100 * chars)?;
+    let timeout_ms = env.number(
+        "SKILLS_SANDBOX_TIMEOUT_MS",
+        limits::SANDBOX_TIMEOUT_MS,
+        1..=limits::SANDBOX_TIMEOUT_MAX_MS,
+    )?;
+    let eval = EvalLimits { timeout_ms, output_chars: usize::try_from(chars)?, ..EvalLimits::default() };
+    let engine = engine.map(|engine| engine as Arc<dyn Engine>);
+    Ok(Builtins::new(&Arc::new(workspaces), engine, eval))
+}
+
+fn server_config(config: &Config, management_token_hash: String, loopback: bool) -> ServerConfig {
+    ServerConfig {
+        management_token_hash,
+        loopback,
+        allowed_hosts: config.server.allowed_hosts.clone(),
+        budgets: Budgets {
+            rounds: config.turn.rounds,
+            turn: Duration::from_millis(config.turn.wall_ms),
+            executions: config.turn.executions,
+            result_bytes: config.turn.result_bytes,
+            turn_result_bytes: config.turn.turn_result_bytes,
+            keep_alive: Duration::from_millis(config.turn.keep_alive_ms.max(1)),
+            ..Budgets::default()
+        },
+        input_usage_of_last_round: config.usage.input == UsageInput::Last,
+        select: SelectLimits {
+            auto_skills: config.selection.auto_max_skills,
+            auto_score: config.selection.auto_min_score,
+            bytes: config.selection.max_injected_bytes,
+            tools: limits::TOOLS_PER_REQUEST,
+        },
+        with_client_tools: match config.selection.with_client_tools {
+            config::WithClientTools::Named => WithClientTools::Named,
+            config::WithClientTools::All => WithClientTools::All,
+        },
+    }
+}
+
+/// The configured upstreams; without any, the providers' public addresses.
+fn upstreams(config: &Config, env: &Environment) -> Result<Vec<UpstreamConfig>> {
+    if config.upstreams.is_empty() {
+        return Ok(vec![
+            public("openai", "openai_chat", "https://api.openai.com", env.get("OPENAI_API_KEY")),
+            public("anthropic", "anthropic_messages", "https://api.anthropic.com", env.get("ANTHROPIC_API_KEY")),
+        ]);
+    }
+    config.upstreams.iter().map(|upstream| configured(upstream, env)).collect()
+}
+
+fn public(name: &str, dialect: &str, base_url: &str, api_key: Option<&str>) -> UpstreamConfig {
+    UpstreamConfig::new(name, &[dialect], base_url, api_key.map(str::to_owned))
+}
+
+fn configured(upstream: &config::Upstream, env: &Environment) -> Result<UpstreamConfig> {
+    let api_key = match (&upstream.api_key_env, &upstream.api_key_file) {
+        (Some(name), None) => env.get(name).map(str::to_owned),
+        (None, Some(path)) => {
+            let text = std::fs::read_to_string(path);
+            let text = text.with_context(|| format!("upstream `{}`: cannot read its api_key_file", upstream.name))?;
+            Some(text.trim().to_owned())
+        }
+        (None, None) => None,
+        (Some(_), Some(_)) => {
+            anyhow::bail!("upstream `{}`: give api_key_env or api_key_file, not both", upstream.name)
+        }
+    };
+    if let (Some(name), None) = (&upstream.api_key_env, &api_key) {
+        tracing::warn!(upstream = upstream.name, variable = name, "the variable for the API key is not set");
+    }
+    let dialects = match &upstream.dialect {
+        OneOrMany::One(dialect) => std::slice::from_ref(dialect),
+        OneOrMany::Many(dialects) => dialects,
+    };
+    let dialects: Vec<&str> = dialects.iter().map(String::as_str).collect();
+    let base = UpstreamConfig::new(&upstream.name, &dialects, &upstream.base_url, api_key);
+    Ok(UpstreamConfig {
+        passthrough: upstream.passthrough.unwrap_or(base.passthrough),
+        models: upstream.models.clone(),
+        connect_timeout: Duration::from_millis(upstream.connect_timeout_ms),
+        first_byte_timeout: Duration::from_millis(upstream.first_byte_timeout_ms),
+        idle_timeout: Duration::from_millis(upstream.idle_timeout_ms),
+        ..base
+    })
+}
