@@ -104,12 +104,14 @@
   define("readStdin", () => stdin());
   define("exit", (code = 0) => exit(Number(code) | 0));
 
-  const ELSEWHERE = /^(require|module|exports|process|Buffer|__dirname|__filename|global|fetch|XMLHttpRequest|WebSocket|setTimeout|setInterval|setImmediate|clearTimeout|clearInterval|TextEncoder|TextDecoder|URL|URLSearchParams|structuredClone|crypto|AbortController|Worker|SharedArrayBuffer|WebAssembly|Intl|window|document|navigator|localStorage|Deno|Bun|alert)\b/;
+  const ELSEWHERE = /^(require|module|exports|process|Buffer|__dirname|__filename|global|fetch|XMLHttpRequest|WebSocket|setTimeout|setInterval|setImmediate|clearTimeout|clearInterval|TextEncoder|TextDecoder|URL|URLSearchParams|structuredClone|crypto|AbortController|Worker|SharedArrayBuffer|WebAssembly|Intl|window|document|navigator|localStorage|Deno|Bun|alert)$/;
 
   // Reports what the program did not catch.
   return (error, kind) => {
     err("Uncaught " + kind + (error instanceof Error ? showError(error) : show(error, 1, [])) + "\n");
     const name = error instanceof ReferenceError && /^(\S+) is not defined$/.exec(error.message)?.[1];
     if (name && ELSEWHERE.test(name)) missing(name);
+    const module = error instanceof Error && /^Cannot find module '(.*)'$/.exec(error.message)?.[1];
+    if (module) missing("the module " + module);
   };
 })

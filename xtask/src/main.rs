@@ -1,5 +1,6 @@
 //! Project automation: `cargo xtask COMMAND`.
 
+mod bench;
 mod runtimes;
 mod shell;
 mod start;
@@ -14,6 +15,7 @@ commands:
   start      build what is missing and start the gateway; further words go to `serve`
   test       run all tests
   check      formatting, lints, documentation, layering
+  bench      all benchmarks
   tidy       layering and file sizes alone
   runtimes   make the language runtimes of eval_code, once; prints their folder";
 
@@ -25,6 +27,7 @@ fn main() -> Result<()> {
         ("start", arguments) => start::start(arguments),
         ("test", []) => test::test(),
         ("check", []) => test::check(),
+        ("bench", []) => bench::bench(),
         ("tidy", []) => tidy::tidy(),
         ("runtimes", []) => {
             println!("{}", runtimes::ensure()?.display());

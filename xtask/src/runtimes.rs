@@ -94,7 +94,10 @@ fn fetch_quickjs(work: &Path) -> Result<PathBuf> {
         bail!("npm is not installed; install Node.js (Debian: apt-get install npm)");
     }
     let wanted = format!("{QUICKJS}@{QUICKJS_VERSION}");
-    run(Command::new("npm").args(["pack", "--silent", &wanted, "--pack-destination"]).arg(work).current_dir(work))?;
+    run(Command::new("npm")
+        .args(["pack", "--silent", &wanted, "--pack-destination"])
+        .arg(work)
+        .current_dir(work))?;
     let archive = work.join(format!("{QUICKJS}-{QUICKJS_VERSION}.tgz"));
     let found = sha256(&fs::read(&archive).context("npm left no package")?);
     if found != QUICKJS_SHA256 {
@@ -167,7 +170,8 @@ fn entry(dir: &Path, name: &str, kind: &str, about: &str) -> Result<Value> {
 
 /// Name of the folder: covers whatever changes its content.
 fn fingerprint(wasmtime: &str) -> Result<String> {
-    let mut parts = format!("{FORMAT}\n{QUICKJS} {QUICKJS_VERSION} {QUICKJS_SHA256}\n{wasmtime}\n{}\n", target());
+    let mut parts =
+        format!("{FORMAT}\n{QUICKJS} {QUICKJS_VERSION} {QUICKJS_SHA256}\n{wasmtime}\n{}\n", target());
     for source in SOURCES {
         let content = fs::read(root().join(source)).with_context(|| format!("cannot read {source}"))?;
         parts.push_str(&sha256(&content));
@@ -177,7 +181,8 @@ fn fingerprint(wasmtime: &str) -> Result<String> {
 
 fn wasmtime_version() -> Result<String> {
     let lock = fs::read_to_string(root().join("Cargo.lock")).context("cannot read Cargo.lock")?;
-    let version = lock.split_once("name = \"wasmtime\"\nversion = \"").and_then(|(_, rest)| rest.split('"').next());
+    let version =
+        lock.split_once("name = \"wasmtime\"\nversion = \"").and_then(|(_, rest)| rest.split('"').next());
     Ok(version.context("Cargo.lock does not name wasmtime")?.to_owned())
 }
 
@@ -197,5 +202,5 @@ fn private_dir(path: &Path) -> Result<()> {
 }
 
 fn sha256(content: &[u8]) -> String {
-    Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(content).iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"))
 }

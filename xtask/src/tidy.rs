@@ -24,7 +24,17 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("server", &["dialects", "domain", "executor", "registry", "sandbox", "store"]),
     (
         "omni-skills",
-        &["builtins", "dialects", "domain", "executor", "registry", "sandbox", "server", "store", "store-sql"],
+        &[
+            "builtins",
+            "dialects",
+            "domain",
+            "executor",
+            "registry",
+            "sandbox",
+            "server",
+            "store",
+            "store-sql",
+        ],
     ),
     ("testkit", &["dialects", "domain", "store"]),
     ("xtask", &[]),

@@ -221,7 +221,7 @@ fn told(language: Language, timeout: Duration, outcome: Outcome) -> Result<Outpu
         Reason::Ok => return Ok(output),
         Reason::Timeout => {
             let message = format!("Skill execution timed out after {} ms", timeout.as_millis());
-            return Err(HandlerError::TimedOut { message, output: Some(output) });
+            return Err(HandlerError::TimedOut { message, output: Some(Box::new(output)) });
         }
         Reason::Nonzero => match exit_code {
             Some(code) => format!("the program ended with exit code {code}"),
@@ -233,7 +233,12 @@ fn told(language: Language, timeout: Duration, outcome: Outcome) -> Result<Outpu
         Reason::EngineError => "the interpreter of the program crashed".to_owned(),
     };
     let message = hint.map_or_else(|| message.clone(), |hint| format!("{message}. {hint}"));
-    Err(HandlerError::Failed { code: reason.as_str(), message, output: Some(output), transient: false })
+    Err(HandlerError::Failed {
+        code: reason.as_str(),
+        message,
+        output: Some(Box::new(output)),
+        transient: false,
+    })
 }
 
 fn output_of(language: Language, outcome: Outcome) -> Output {

@@ -192,7 +192,8 @@ fn judge(metadata: &Metadata) -> Result<(), FileError> {
         Err(FileError::IsFolder)
     } else if !metadata.is_file() {
         Err(FileError::NotRegular)
-    } else if MetadataExt::nlink(metadata) != 1 {
+    } else if MetadataExt::nlink(metadata) > 1 {
+        // None at all is a file that was replaced after it was opened: its old content is as good.
         Err(FileError::HardLink)
     } else {
         Ok(())

@@ -13,9 +13,9 @@ use crate::path_policy::TEMPORARY;
 use crate::workspace::WorkspaceLimits;
 
 /// Age at which counts are taken again.
-const FRESH: Duration = Duration::from_secs(60);
+const FRESH: Duration = Duration::from_mins(1);
 /// Age at which a file that was being written is taken for a remainder of a crash.
-const STALE_TEMPORARY: Duration = Duration::from_secs(3_600);
+const STALE_TEMPORARY: Duration = Duration::from_hours(1);
 /// Folders inside folders that are counted; paths go 32 deep, plus our own.
 const DEEPEST: usize = 64;
 /// Books beyond this number are dropped while nobody holds them; they are counted anew when needed.
@@ -128,10 +128,11 @@ fn count(dir: &Dir, depth: usize, counted: &mut Counted) -> Result<(), FileError
         counted.entries += 1;
         if metadata.is_file() {
             counted.bytes = counted.bytes.saturating_add(metadata.len());
-        } else if metadata.is_dir() && depth < DEEPEST {
-            if let Ok(inner) = dir.open_dir_nofollow(&name) {
-                count(&inner, depth + 1, counted)?;
-            }
+        } else if metadata.is_dir()
+            && depth < DEEPEST
+            && let Ok(inner) = dir.open_dir_nofollow(&name)
+        {
+            count(&inner, depth + 1, counted)?;
         }
     }
     Ok(())

@@ -12,7 +12,6 @@ use cap_fs_ext::DirExt;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use executor::RunContext;
-use sha2::{Digest, Sha256};
 
 use crate::files::{FileError, Files, open_or_make};
 use crate::path_policy::PRIVATE;
@@ -119,8 +118,7 @@ impl Place {
 
 /// The first digits of the hash of the parts, NUL between them.
 fn hash(parts: &[&str]) -> String {
-    let digest = Sha256::digest(parts.join("\0"));
-    let mut name: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut name = domain::ids::sha256_hex(parts.join("\0"));
     name.truncate(NAME_DIGITS);
     name
 }

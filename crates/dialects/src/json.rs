@@ -54,7 +54,9 @@ fn mend(raw: &str) -> Option<String> {
     while let Some((before, after)) = rest.split_once('\\') {
         out.push_str(before);
         let (escape, tail) = match unit(after) {
-            Some(high) if (0xD800..0xDC00).contains(&high) && low_follows(after) => after.split_at_checked(11)?,
+            Some(high) if (0xD800..0xDC00).contains(&high) && low_follows(after) => {
+                after.split_at_checked(11)?
+            }
             Some(half) if (0xD800..0xE000).contains(&half) => {
                 changed = true;
                 ("ufffd", after.get(5..)?)
@@ -88,9 +90,12 @@ mod tests {
     fn halves_of_pairs_do_not_spoil_the_rest() {
         assert_eq!(string(r#""a\ud83d""#).unwrap().trim_end_matches('\u{FFFD}'), "a");
         assert_eq!(string("7"), None);
-        assert_eq!(value(r#"{"a":"\ud83d","b":"\\ud83d","c":"\ud83d\ude42"}"#).unwrap(), serde_json::json!({
-            "a": "\u{FFFD}", "b": "\\ud83d", "c": "🙂"
-        }));
+        assert_eq!(
+            value(r#"{"a":"\ud83d","b":"\\ud83d","c":"\ud83d\ude42"}"#).unwrap(),
+            serde_json::json!({
+                "a": "\u{FFFD}", "b": "\\ud83d", "c": "🙂"
+            })
+        );
         assert_eq!(value(r#""\ude42\ud83d\n""#).unwrap(), "\u{FFFD}\u{FFFD}\n");
         assert!(value(r#"{"a":"\ud83d"#).is_err());
     }

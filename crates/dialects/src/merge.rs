@@ -72,9 +72,12 @@ mod tests {
             json!({"details": [{"index": 0, "type": "t", "text": "b"}], "audio": {"id": "x", "data": "B"}}),
             json!({"details": [{"index": 1, "text": "c"}, {"plain": true}]}),
         ];
-        assert_eq!(merged(deltas), json!({
-            "details": [{"index": 0, "type": "t", "text": "ab"}, {"index": 1, "text": "c"}, {"plain": true}],
-            "audio": {"id": "x", "data": "AB"},
-        }));
+        assert_eq!(
+            merged(deltas),
+            json!({
+                "details": [{"index": 0, "type": "t", "text": "ab"}, {"index": 1, "text": "c"}, {"plain": true}],
+                "audio": {"id": "x", "data": "AB"},
+            })
+        );
     }
 }

@@ -94,7 +94,8 @@ pub(crate) fn tool_name(tool: &Container<'_>) -> Option<String> {
 
 fn read_messages(top: &Container<'_>, request: &mut ClientRequest) -> Result<(), BadRequest> {
     let messages = array(top, "messages")?;
-    let messages = messages.ok_or_else(|| bad("messages", "is missing; send the conversation as an array"))?;
+    let messages =
+        messages.ok_or_else(|| bad("messages", "is missing; send the conversation as an array"))?;
     let mut recent = VecDeque::with_capacity(RECENT + 1);
     for (i, item) in messages.items.iter().enumerate() {
         let path = format!("messages[{i}]");

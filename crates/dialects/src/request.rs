@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 /// A request as far as the gateway reads it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientRequest {
     /// The body, untouched.
     pub raw: Bytes,

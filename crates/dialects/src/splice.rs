@@ -184,7 +184,12 @@ impl<'a> Edits<'a> {
     }
 
     /// Takes elements out of an array and appends others.
-    pub(crate) fn elements(&mut self, array: &Container<'_>, gone: &dyn Fn(usize) -> bool, appended: &[String]) {
+    pub(crate) fn elements(
+        &mut self,
+        array: &Container<'_>,
+        gone: &dyn Fn(usize) -> bool,
+        appended: &[String],
+    ) {
         self.rebuild(array, gone, appended);
     }
 

@@ -64,7 +64,8 @@ mod tests {
         totals.add(Some(&json!({"in": 100, "out": 10, "details": {"cached": 5, "tier": null}, "cost": 0.5})));
         totals.add(None);
         totals.add(Some(&json!({"in": 150, "out": 20, "details": {"cached": 1, "audio": 2}, "cost": 1})));
-        let sum = json!({"in": 250, "out": 30, "details": {"cached": 6, "tier": null, "audio": 2}, "cost": 1.5});
+        let sum =
+            json!({"in": 250, "out": 30, "details": {"cached": 6, "tier": null, "audio": 2}, "cost": 1.5});
         assert_eq!(Value::Object(totals.report(false, &["in"]).unwrap()), sum);
         assert_eq!(totals.report(true, &["in"]).unwrap()["in"], 150);
         assert_eq!(Totals::default().report(true, &["in"]), None);

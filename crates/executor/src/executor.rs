@@ -77,8 +77,9 @@ impl Executor {
         // Taken before the question, so that a shutdown either refuses this run or waits for it.
         let held = self.shared.jobs.token();
         let ready = self.shared.admit(&run)?;
-        let place =
-            Arc::clone(&self.shared.places).try_acquire_owned().map_err(|_| self.shared.no_place())?;
+        let place = Arc::clone(&self.shared.places)
+            .try_acquire_owned()
+            .map_err(|_| Refusal::Busy { retry_after_s: RETRY_AFTER_S })?;
         let cancel = run.cancel.child_token();
         let gone = cancel.clone().drop_guard();
         let job = Job { shared: Arc::clone(&self.shared), run, ready, cancel, place };
@@ -264,10 +265,6 @@ impl Shared {
             .or(run.skill.timeout_ms)
             .unwrap_or_else(|| self.default_timeout_ms.load(Ordering::Relaxed));
         Duration::from_millis(ms.min(self.config.max_timeout_ms).max(1))
-    }
-
-    fn no_place(&self) -> Refusal {
-        Refusal::Busy { retry_after_s: RETRY_AFTER_S }
     }
 }
 

@@ -67,7 +67,7 @@ pub enum HandlerError {
         /// For the model.
         message: String,
         /// Whole outcome, when there is one.
-        output: Option<Output>,
+        output: Option<Box<Output>>,
         /// Whether the same run may succeed later without a change.
         transient: bool,
     },
@@ -77,7 +77,7 @@ pub enum HandlerError {
         /// For the model.
         message: String,
         /// What there was until then.
-        output: Option<Output>,
+        output: Option<Box<Output>>,
     },
 }
 

@@ -134,8 +134,12 @@ fn judge(
             tracing::error!(skill = %row.skill_name, execution = %row.id, %error, "a handler panicked");
             End::error(PANICKED, None)
         }
-        Ok(Err(HandlerError::TimedOut { message, output })) => End::timeout(message, output),
-        Ok(Err(HandlerError::Failed { message, output, .. })) => End::error(message, output),
+        Ok(Err(HandlerError::TimedOut { message, output })) => {
+            End::timeout(message, output.map(|output| *output))
+        }
+        Ok(Err(HandlerError::Failed { message, output, .. })) => {
+            End::error(message, output.map(|output| *output))
+        }
         Ok(Ok(output)) => {
             let value = Value::Object(output.value.clone());
             let wrong = schema.map(|schema| violations(schema, &value)).unwrap_or_default();

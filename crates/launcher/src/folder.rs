@@ -90,7 +90,9 @@ impl Folder {
         if found == file.sha256 {
             return Ok(path);
         }
-        Err(LoadError::Untrusted(format!("{name} is not what its manifest says; remove the folder and build it again")))
+        Err(LoadError::Untrusted(format!(
+            "{name} is not what its manifest says; remove the folder and build it again"
+        )))
     }
 }
 
@@ -104,5 +106,5 @@ fn sha256(path: &Path) -> std::io::Result<String> {
         let Some(read) = piece.get(..n).filter(|r| !r.is_empty()) else { break };
         hash.update(read);
     }
-    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hash.finalize().iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}")))
 }

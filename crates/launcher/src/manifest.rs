@@ -60,7 +60,8 @@ impl Manifest {
         trust::directory(dir)?;
         let path = dir.join(MANIFEST);
         trust::file(&path)?;
-        let text = std::fs::read(&path).map_err(|e| LoadError::Missing(format!("{MANIFEST}: {}", e.kind())))?;
+        let text =
+            std::fs::read(&path).map_err(|e| LoadError::Missing(format!("{MANIFEST}: {}", e.kind())))?;
         let manifest: Self = serde_json::from_slice(&text)
             .map_err(|e| LoadError::Mismatch(format!("{MANIFEST} cannot be read: {e}")))?;
         manifest.fits_this_program()?;

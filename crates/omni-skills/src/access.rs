@@ -4,7 +4,7 @@
 
 use anyhow::{Result, ensure};
 use domain::{Scope, ids};
-use sha2::{Digest, Sha256};
+use server::{hash_secret, new_secret};
 use store::{NewKey, Store};
 
 /// Where the hash of the token is kept.
@@ -26,14 +26,14 @@ pub(crate) enum Token {
 pub(crate) async fn management_token(store: &dyn Store, given: Option<&str>) -> Result<(String, Token)> {
     if let Some(token) = given {
         ensure!(token.len() >= TOKEN_CHARS, "OMNI_SKILLS_MGMT_TOKEN needs at least {TOKEN_CHARS} characters");
-        return Ok((hash(token), Token::Given));
+        return Ok((hash_secret(token), Token::Given));
     }
     if let Some(hash) = store.value(TOKEN_HASH).await? {
         return Ok((hash, Token::Known));
     }
-    let token = secret("omt_")?;
-    store.set_value(TOKEN_HASH, &hash(&token)).await?;
-    Ok((hash(&token), Token::Made(token)))
+    let token = new_secret("omt_")?;
+    store.set_value(TOKEN_HASH, &hash_secret(&token)).await?;
+    Ok((hash_secret(&token), Token::Made(token)))
 }
 
 /// Makes the first API key, if there is none yet.
@@ -41,30 +41,15 @@ pub(crate) async fn first_key(store: &dyn Store) -> Result<Option<String>> {
     if !store.keys().await?.is_empty() {
         return Ok(None);
     }
-    let key = secret("osk_")?;
+    let key = new_secret("osk_")?;
     let row = NewKey {
         id: ids::new_id(),
         name: "first key".to_owned(),
-        secret_hash: hash(&key),
+        secret_hash: hash_secret(&key),
         scopes: Scope::DEFAULT.to_vec(),
         custom_skill_execution_enabled: true,
         created_at: jiff::Timestamp::now().to_string(),
     };
     store.create_key(row).await?;
     Ok(Some(key))
-}
-
-/// 256 random bits behind a prefix that says what it is.
-fn secret(prefix: &str) -> Result<String> {
-    let mut bytes = [0u8; 32];
-    getrandom::fill(&mut bytes)?;
-    Ok(format!("{prefix}{}", hex(&bytes)))
-}
-
-fn hash(secret: &str) -> String {
-    hex(&Sha256::digest(secret.as_bytes()))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }

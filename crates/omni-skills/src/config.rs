@@ -93,7 +93,7 @@ pub(crate) struct Turn {
     /// Bytes of one tool result that reach the model.
     pub(crate) result_bytes: usize,
     /// Bytes of all tool results that reach the model.
-    pub(crate) turn_result_bytes: usize,
+    pub(crate) results_bytes: usize,
     /// Milliseconds of silence after which a stream gets a keep-alive.
     pub(crate) keep_alive_ms: u64,
 }
@@ -105,7 +105,7 @@ impl Default for Turn {
             wall_ms: limits::TURN_MS,
             executions: limits::EXECUTIONS_PER_TURN,
             result_bytes: limits::RESULT_BYTES,
-            turn_result_bytes: limits::TURN_RESULT_BYTES,
+            results_bytes: limits::TURN_RESULT_BYTES,
             keep_alive_ms: limits::KEEP_ALIVE_MS,
         }
     }

@@ -142,7 +142,7 @@ fn server_config(config: &Config, management_token_hash: String, loopback: bool)
             turn: Duration::from_millis(config.turn.wall_ms),
             executions: config.turn.executions,
             result_bytes: config.turn.result_bytes,
-            turn_result_bytes: config.turn.turn_result_bytes,
+            turn_result_bytes: config.turn.results_bytes,
             keep_alive: Duration::from_millis(config.turn.keep_alive_ms.max(1)),
             ..Budgets::default()
         },

@@ -40,10 +40,6 @@ impl Runtimes {
     pub fn about(&self) -> Vec<&str> {
         self.folder.manifest().files.iter().map(|f| f.about.as_str()).collect()
     }
-
-    pub(crate) fn folder(&self) -> &Folder {
-        &self.folder
-    }
 }
 
 /// Finds the compiled runtimes: `explicit` (named by the operator; nothing else is tried), else `beside_binary`, else
@@ -84,7 +80,9 @@ fn newest_first(cache: &Path) -> Vec<PathBuf> {
     let mut dirs: Vec<_> = entries
         .flatten()
         .filter(|e| !e.file_name().to_string_lossy().starts_with('.'))
-        .filter_map(|e| Some((e.metadata().ok().filter(std::fs::Metadata::is_dir)?.modified().ok()?, e.path())))
+        .filter_map(|e| {
+            Some((e.metadata().ok().filter(std::fs::Metadata::is_dir)?.modified().ok()?, e.path()))
+        })
         .collect();
     dirs.sort();
     dirs.into_iter().rev().map(|(_, path)| path).collect()

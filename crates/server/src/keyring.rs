@@ -4,11 +4,11 @@
 //! kept, only their hashes.
 
 use std::collections::HashMap;
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use domain::ApiKey;
-use sha2::{Digest, Sha256};
 use store::{KeyUpdate, NewKey, Store, StoreError};
 
 /// How long a write of another process may go unnoticed.
@@ -16,19 +16,20 @@ const FRESH: Duration = Duration::from_secs(5);
 /// Hashes that are remembered, unknown ones included; beyond it all are forgotten.
 const REMEMBERED: usize = 4096;
 /// How often the last use of a key is written, at most.
-const TOUCH_EVERY: Duration = Duration::from_secs(60);
+const TOUCH_EVERY: Duration = Duration::from_mins(1);
 /// Name of the stored value that keeps anonymous callers out after the last key was deleted.
 const HAD_KEYS: &str = "had_api_keys";
 
 /// Lower-case hex sha256, as secrets are stored.
-pub(crate) fn hash_secret(secret: &str) -> String {
-    use std::fmt::Write as _;
-    let mut out = String::with_capacity(64);
-    for byte in Sha256::digest(secret.as_bytes()) {
-        // Writing to a String cannot fail.
-        write!(out, "{byte:02x}").ok();
-    }
-    out
+pub fn hash_secret(secret: &str) -> String {
+    domain::ids::sha256_hex(secret)
+}
+
+/// 256 random bits behind a prefix that says what they open. Fails where the system has no randomness.
+pub fn new_secret(prefix: &str) -> io::Result<String> {
+    let mut bytes = [0u8; 32];
+    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+    Ok(format!("{prefix}{}", domain::ids::hex(&bytes)))
 }
 
 /// The keys.

@@ -16,6 +16,6 @@ pub use app::{App, ServerConfig};
 pub use caller::Caller;
 pub use error::Code as ErrorCode;
 pub use http::{Access, RouteAccess, ServeError, route_list, router, serve};
-pub use keyring::Keyring;
+pub use keyring::{Keyring, hash_secret, new_secret};
 pub use llm::Budgets;
 pub use llm::upstream::{UpstreamConfig, Upstreams, UpstreamsError};

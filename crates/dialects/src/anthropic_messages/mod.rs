@@ -101,11 +101,7 @@ impl Dialect for AnthropicMessages {
     }
 
     fn answer(&self, request: &ClientRequest, owned: Owned) -> Box<dyn Answer> {
-        if request.stream {
-            Box::new(stream::Stream::new(owned))
-        } else {
-            Box::new(plain::Plain::new(owned))
-        }
+        if request.stream { Box::new(stream::Stream::new(owned)) } else { Box::new(plain::Plain::new(owned)) }
     }
 
     fn error_body(&self, error: &WireError) -> Bytes {

@@ -240,18 +240,19 @@ impl Answer for Stream {
     }
 
     fn finish(&mut self, ending: &Ending, out: &mut Vec<u8>) -> Result<(), Fault> {
+        let changed = self.any_owned || self.earlier > 0;
         let mut deltas = std::mem::take(&mut self.now.deltas);
         let last = deltas.pop();
-        for frame in &deltas {
-            frame.write(out);
+        if !changed {
+            deltas.iter().for_each(|frame| frame.write(out));
         }
         let frame = last.as_ref();
-        let data = frame.and_then(|frame| frame.data.as_deref()).and_then(|data| std::str::from_utf8(data).ok());
+        let data =
+            frame.and_then(|frame| frame.data.as_deref()).and_then(|data| std::str::from_utf8(data).ok());
         let doc = data.unwrap_or(NO_DELTA);
         let top = read(doc)?;
         let mut edits = Edits::new(doc);
         let mut set = Vec::new();
-        let changed = self.any_owned || self.earlier > 0;
         if changed
             && self.client_calls == 0
             && let Some(delta) = top.child("delta")

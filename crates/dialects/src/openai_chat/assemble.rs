@@ -111,7 +111,7 @@ impl Assembly {
     /// Takes the delta of one chunk, `bytes` of text; says for each element of its `tool_calls` which call it
     /// belongs to.
     pub(super) fn take(&mut self, mut delta: Map<String, Value>, bytes: usize) -> Result<Vec<usize>, Fault> {
-        let elements = match delta.remove("tool_calls") {
+        let elements = match delta.shift_remove("tool_calls") {
             Some(Value::Array(elements)) => elements,
             _ => Vec::new(),
         };
@@ -123,7 +123,7 @@ impl Assembly {
             let Value::Object(mut element) = element else {
                 return Err(Fault::Unreadable("a tool call is not an object".to_owned()));
             };
-            let index = element.remove("index").filter(|index| !index.is_null());
+            let index = element.shift_remove("index").filter(|index| !index.is_null());
             let place = self.place(index.as_ref(), &element);
             if place == self.calls.len() {
                 self.calls.push(Draft { index, ..Draft::default() });

@@ -203,7 +203,12 @@ impl Writer {
     }
 
     /// Writes the usage chunk, with sums if there are any.
-    pub(super) fn usage(&self, frame: Option<&Frame>, sums: Option<&Value>, out: &mut Vec<u8>) -> Result<(), Fault> {
+    pub(super) fn usage(
+        &self,
+        frame: Option<&Frame>,
+        sums: Option<&Value>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Fault> {
         match (frame, sums) {
             (Some(frame), None) => frame.write(out),
             (Some(frame), Some(sums)) => {

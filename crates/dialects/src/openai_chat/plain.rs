@@ -70,7 +70,8 @@ impl Plain {
                 edits.elements(&list, &|i| ours.get(i) == Some(&true), &[]);
             }
         }
-        let content = if self.earlier.is_empty() { None } else { Some(self.content(message.value("content"))) };
+        let content =
+            if self.earlier.is_empty() { None } else { Some(self.content(message.value("content"))) };
         let set: Vec<_> = content.into_iter().map(|content| ("content", content)).collect();
         edits.members(message, removed, &set);
         clients
@@ -120,7 +121,10 @@ impl Answer for Plain {
             .as_ref()
             .and_then(|message| message.children("tool_calls"))
             .map(|list| {
-                list.items.iter().filter_map(|item| Some(read_call(&list.element(item)?, &self.owned))).collect()
+                list.items
+                    .iter()
+                    .filter_map(|item| Some(read_call(&list.element(item)?, &self.owned)))
+                    .collect()
             })
             .unwrap_or_default();
         self.any_owned |= calls.iter().any(|call| call.owned);
@@ -149,7 +153,8 @@ impl Answer for Plain {
 
 /// Reads a call. Only functions can be ours.
 fn read_call(call: &Container<'_>, owned: &Owned) -> Call {
-    let text = |object: &Container<'_>, name: &str| object.value(name).and_then(json::string).unwrap_or_default();
+    let text =
+        |object: &Container<'_>, name: &str| object.value(name).and_then(json::string).unwrap_or_default();
     let function = call.child("function");
     let (name, arguments) = match (&function, call.child("custom")) {
         (Some(function), _) => {

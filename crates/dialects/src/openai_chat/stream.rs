@@ -167,8 +167,7 @@ impl Stream {
         let changed = self.any_owned || self.writer.rounds() > 1;
         let shown = self.writer.visible_calls() > 0;
         let waiting = self.now.assembly.calls.iter().any(|draft| !draft.owned);
-        let no_call_left =
-            changed && !shown && !waiting && self.now.finish.as_deref() == Some("tool_calls");
+        let no_call_left = changed && !shown && !waiting && self.now.finish.as_deref() == Some("tool_calls");
         let summed = self.writer.rounds() > 1;
         chunk::Terminal {
             finish: no_call_left.then_some("stop"),
@@ -218,7 +217,9 @@ impl Answer for Stream {
         for Held { frame, places } in held {
             let chunk = Chunk::read(frame.data.as_deref().unwrap_or_default())?;
             match chunk.finish().and_then(|_| terminal.take()) {
-                Some(terminal) => self.writer.finish(&frame, &chunk, Some((&places, calls)), &terminal, out)?,
+                Some(terminal) => {
+                    self.writer.finish(&frame, &chunk, Some((&places, calls)), &terminal, out)?
+                }
                 None => self.writer.pass(&frame, &chunk, &places, calls, out)?,
             }
         }

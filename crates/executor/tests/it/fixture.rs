@@ -66,12 +66,13 @@ impl Handler for Puppet {
             Some("fail_with_output") => Err(HandlerError::Failed {
                 code: "nonzero",
                 message: "exit code 3".into(),
-                output: Some(output),
+                output: Some(Box::new(output)),
                 transient: false,
             }),
-            Some("time_out") => {
-                Err(HandlerError::TimedOut { message: "took too long".into(), output: Some(output) })
-            }
+            Some("time_out") => Err(HandlerError::TimedOut {
+                message: "took too long".into(),
+                output: Some(Box::new(output)),
+            }),
             _ => Ok(output),
         }
     }

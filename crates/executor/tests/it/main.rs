@@ -1,4 +1,5 @@
 //! The executor against a store in memory that keeps every write, so that whole lives can be looked at.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panic, as tests do")]
 
 mod fake_store;
 mod fixture;

@@ -103,7 +103,7 @@ async fn in_the_loop_a_refused_call_leaves_an_error_row() {
     let recorded =
         fixture.executor.execute_recorded(with_skill(|s| s.policy = Policy::Manual)).await.unwrap();
     assert_eq!(recorded.refusal.unwrap().code(), "policy_violation");
-    assert_eq!(fixture.store.rows(), [recorded.execution.clone()]);
+    assert_eq!(fixture.store.rows(), std::slice::from_ref(&recorded.execution));
     assert_eq!((recorded.execution.status, recorded.execution.attempts), (Status::Error, 0));
     assert!(recorded.execution.error_message.unwrap().contains("manual"));
 

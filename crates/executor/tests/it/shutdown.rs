@@ -13,7 +13,7 @@ async fn what_ends_in_time_is_waited_for() {
     let (execution, ()) = tokio::join!(fixture.executor.execute(doing("hold")), async {
         fixture.probe.started.notified().await;
         fixture.probe.release.add_permits(1);
-        fixture.executor.shutdown(Duration::from_secs(60)).await;
+        fixture.executor.shutdown(Duration::from_mins(1)).await;
         assert_eq!(fixture.store.rows()[0].status, Success);
     });
     assert_eq!(execution.unwrap().status, Success);

@@ -2,6 +2,7 @@
 
 mod serve;
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -39,13 +40,11 @@ pub(crate) fn main() -> ExitCode {
     }
 }
 
-/// For the person at the terminal.
-#[expect(clippy::print_stdout, reason = "the command line talks to its user")]
+/// For the person at the terminal. A reader who has gone is no reason to stop.
 fn say(line: &str) {
-    println!("{line}");
+    writeln!(std::io::stdout(), "{line}").ok();
 }
 
-#[expect(clippy::print_stderr, reason = "the command line talks to its user")]
 fn complain(line: &str) {
-    eprintln!("{line}");
+    writeln!(std::io::stderr(), "{line}").ok();
 }

@@ -8,8 +8,8 @@ use wasmtime_wasi::I32Exit;
 
 use super::output::{Output, TooMuchOutput};
 use super::protocol::{Done, Job};
-use crate::spec::MAX_OUTPUT_CHARS;
 use crate::Reason;
+use crate::spec::MAX_OUTPUT_CHARS;
 
 /// The two output streams of a run; clones share them.
 #[derive(Debug, Clone)]

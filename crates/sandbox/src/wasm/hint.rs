@@ -7,10 +7,15 @@ use crate::{Language, Reason};
 pub(crate) fn hint(language: Language, done: &Done) -> Option<String> {
     let text = match done.reason {
         Reason::Unsupported => unsupported(language, done.missing.as_deref().unwrap_or("a feature")),
-        Reason::Timeout => "The time limit was reached. Do less work, or raise the limit if you may.".to_owned(),
-        Reason::Oom => "The memory limit was reached. Work in smaller pieces, or raise the limit if you may.".to_owned(),
+        Reason::Timeout => {
+            "The time limit was reached. Do less work, or raise the limit if you may.".to_owned()
+        }
+        Reason::Oom => {
+            "The memory limit was reached. Work in smaller pieces, or raise the limit if you may.".to_owned()
+        }
         Reason::OutputLimit => {
-            "The program was stopped because it printed far more than is kept. Print a summary instead.".to_owned()
+            "The program was stopped because it printed far more than is kept. Print a summary instead."
+                .to_owned()
         }
         Reason::EngineError => "The interpreter itself crashed. Write the program in another way.".to_owned(),
         Reason::Ok | Reason::Nonzero => return None,

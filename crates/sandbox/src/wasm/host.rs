@@ -3,7 +3,7 @@
 //! Everything a program can reach from inside goes through here: write to a stream, read standard input, end, and say
 //! what is missing. No file, no network, no other module.
 
-use wasmtime::{AsContextMut, Caller, Linker, Result, bail, format_err};
+use wasmtime::{Caller, Linker, Result, bail, format_err};
 use wasmtime_wasi::I32Exit;
 
 use super::javascript::State;
@@ -32,35 +32,32 @@ fn host_call(
     name: i32,
     name_len: i32,
     _this: Value,
-    argc: i32,
-    argv: i32,
+    count: i32,
+    values: i32,
 ) -> Result<Value> {
     let js = quickjs(&caller)?;
-    let name = js.bytes(&mut caller, name, name_len)?;
-    let first = if argc > 0 { Some(js.word(&mut caller, argv)?) } else { None };
-    let text = |caller: &mut Caller<'_, State>| match first {
-        Some(value) => js.text(caller.as_context_mut(), value),
-        None => Ok(Vec::new()),
-    };
+    let name = js.with_bytes(&mut caller, name, name_len, <[u8]>::to_vec)?;
+    let first = if count > 0 { js.word(&mut caller, values)? } else { js.undefined(&mut caller)? };
     match name.as_slice() {
         b"out" => {
-            let bytes = text(&mut caller)?;
-            caller.data().streams.stdout.push(&bytes)?;
+            let stdout = caller.data().streams.stdout.clone();
+            js.with_text(&mut caller, first, |text| stdout.push(text))??;
         }
         b"err" => {
-            let bytes = text(&mut caller)?;
-            caller.data().streams.stderr.push(&bytes)?;
+            let stderr = caller.data().streams.stderr.clone();
+            js.with_text(&mut caller, first, |text| stderr.push(text))??;
         }
         b"missing" => {
-            let bytes = text(&mut caller)?;
-            caller.data_mut().missing = Some(String::from_utf8_lossy(&bytes).into_owned());
+            let missing =
+                js.with_text(&mut caller, first, |text| String::from_utf8_lossy(text).into_owned())?;
+            caller.data_mut().missing = Some(missing);
         }
         b"stdin" => {
             let stdin = std::mem::take(&mut caller.data_mut().stdin);
             return js.string(&mut caller, &stdin);
         }
         b"exit" => {
-            let code = first.map(|value| js.number(&mut caller, value)).transpose()?.unwrap_or(0.0);
+            let code = js.number(&mut caller, first)?;
             return Err(I32Exit(low_byte(code)).into());
         }
         _ => bail!("unknown host function"),
@@ -74,7 +71,12 @@ fn low_byte(code: f64) -> i32 {
     code as i32 & 0xff
 }
 
-fn promise_rejection(mut caller: Caller<'_, State>, promise: Value, reason: Value, handled: i32) -> Result<()> {
+fn promise_rejection(
+    mut caller: Caller<'_, State>,
+    promise: Value,
+    reason: Value,
+    handled: i32,
+) -> Result<()> {
     let js = quickjs(&caller)?;
     if handled == 0 {
         caller.data_mut().rejected.push((promise, reason));
@@ -93,15 +95,14 @@ fn promise_rejection(mut caller: Caller<'_, State>, promise: Value, reason: Valu
 
 fn module_normalize(mut caller: Caller<'_, State>, _base: i32, name: i32) -> Result<i32> {
     let js = quickjs(&caller)?;
-    let name = js.c_string(&mut caller, name)?;
+    let name = js.c_string(&mut caller, name);
     js.copy_in(&mut caller, &String::from_utf8_lossy(&name))
 }
 
 fn module_load(mut caller: Caller<'_, State>, name: i32, length: i32) -> Result<i32> {
     let js = quickjs(&caller)?;
-    let name = String::from_utf8_lossy(&js.c_string(&mut caller, name)?).into_owned();
+    let name = String::from_utf8_lossy(&js.c_string(&mut caller, name)).into_owned();
     let error = js.error(&mut caller, &format!("Cannot find module '{name}'"))?;
-    caller.data_mut().missing = Some(format!("the module {name}"));
     js.set_word(&mut caller, length, 0)?;
     js.throw(&mut caller, error)?;
     Ok(0)

@@ -60,7 +60,9 @@ impl JavaScript {
         let mut store = Store::new(&self.engine, state);
         store.limiter(|state| &mut state.memory);
         store.set_epoch_deadline(1);
-        let exit = self.execute(&mut store, &job.code).map(|code| Exit { code, missing: store.data_mut().missing.take() });
+        let exit = self
+            .execute(&mut store, &job.code)
+            .map(|code| Exit { code, missing: store.data_mut().missing.take() });
         End { exit, memory_refused: store.data().memory.refused() }
     }
 
@@ -128,10 +130,13 @@ mod tests {
 
     #[test]
     fn modules_are_told_by_static_imports_and_exports() {
-        for code in ["import fs from 'fs'", "  import {a} from 'b'", "x;\nexport default 1", "import'x'", "export{a}"] {
+        for code in
+            ["import fs from 'fs'", "  import {a} from 'b'", "x;\nexport default 1", "import'x'", "export{a}"]
+        {
             assert!(is_module(code), "{code}");
         }
-        for code in ["", "import('fs')", "importance = 1", "exports.a = 1", "const s = 'import x'", "importé"] {
+        for code in ["", "import('fs')", "importance = 1", "exports.a = 1", "const s = 'import x'", "importé"]
+        {
             assert!(!is_module(code), "{code}");
         }
     }

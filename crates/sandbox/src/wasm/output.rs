@@ -53,7 +53,11 @@ impl Output {
         let room = (self.limit.saturating_add(1) * LONGEST_CHAR).saturating_sub(printed.kept.len());
         printed.kept.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
         printed.total = printed.total.saturating_add(bytes.len());
-        if printed.total > self.limit.max(1024).saturating_mul(STOP_FACTOR) { Err(TooMuchOutput) } else { Ok(()) }
+        if printed.total > self.limit.max(1024).saturating_mul(STOP_FACTOR) {
+            Err(TooMuchOutput)
+        } else {
+            Ok(())
+        }
     }
 
     /// The first characters up to the limit, and whether there were more.

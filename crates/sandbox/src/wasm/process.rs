@@ -21,7 +21,7 @@ use crate::Language;
 const GRACE: Duration = Duration::from_millis(500);
 
 /// How long loading a runtime may take.
-const LOAD_LIMIT: Duration = Duration::from_secs(60);
+const LOAD_LIMIT: Duration = Duration::from_mins(1);
 
 /// Why a worker did not answer.
 #[derive(Debug)]

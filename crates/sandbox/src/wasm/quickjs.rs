@@ -3,7 +3,9 @@
 //! A [`Value`] is the address of a value inside the guest. They are never freed: the whole instance is thrown away
 //! after one run.
 
-use wasmtime::{AsContextMut, Instance, Memory, Result, TypedFunc, WasmParams, WasmResults, bail, format_err};
+use wasmtime::{
+    AsContextMut, Instance, Memory, Result, TypedFunc, WasmParams, WasmResults, bail, format_err,
+};
 
 /// Address of a JavaScript value in the guest.
 pub(crate) type Value = i32;
@@ -95,18 +97,29 @@ impl QuickJs {
     }
 
     /// Evaluates source text; the result may be an exception.
-    pub(crate) fn eval(&self, mut store: impl AsContextMut, code: &str, name: &str, kind: i32) -> Result<Value> {
+    pub(crate) fn eval(
+        &self,
+        mut store: impl AsContextMut,
+        code: &str,
+        name: &str,
+        kind: i32,
+    ) -> Result<Value> {
         let code_ptr = self.copy_in(&mut store, code)?;
         let name_ptr = self.copy_in(&mut store, name)?;
         self.eval.call(&mut store, (code_ptr, length(code)?, name_ptr, kind))
     }
 
     /// Calls a function without `this`; the result may be an exception.
-    pub(crate) fn call(&self, mut store: impl AsContextMut, function: Value, args: &[Value]) -> Result<Value> {
+    pub(crate) fn call(
+        &self,
+        mut store: impl AsContextMut,
+        function: Value,
+        args: &[Value],
+    ) -> Result<Value> {
         let this = self.get_undefined.call(&mut store, ())?;
         let bytes: Vec<u8> = args.iter().flat_map(|arg| arg.to_le_bytes()).collect();
-        let argv = self.copy_bytes_in(&mut store, &bytes)?;
-        self.call.call(&mut store, (function, this, i32::try_from(args.len())?, argv))
+        let list = self.copy_bytes_in(&mut store, &bytes)?;
+        self.call.call(&mut store, (function, this, i32::try_from(args.len())?, list))
     }
 
     /// Whether a result stands for a thrown exception.
@@ -146,17 +159,23 @@ impl QuickJs {
         Ok(value)
     }
 
-    /// The bytes of a value as text, converted if it is no string.
-    pub(crate) fn text(&self, mut store: impl AsContextMut, value: Value) -> Result<Vec<u8>> {
-        let len_ptr = self.malloc(&mut store, 4)?;
-        let text_ptr = self.get_string_len.call(&mut store, (value, len_ptr))?;
-        let len = self.word(&mut store, len_ptr)?;
-        let bytes = if text_ptr == 0 { Vec::new() } else { self.bytes(&mut store, text_ptr, len)?.to_vec() };
+    /// Shows the text of a value (converted if it is no string) to `see`, without copying it out of the guest.
+    pub(crate) fn with_text<T>(
+        &self,
+        store: &mut impl AsContextMut,
+        value: Value,
+        see: impl FnOnce(&[u8]) -> T,
+    ) -> Result<T> {
+        let len_ptr = self.malloc(store, 4)?;
+        let text_ptr = self.get_string_len.call(&mut *store, (value, len_ptr))?;
+        let len = self.word(&mut *store, len_ptr)?;
+        // No address: the conversion failed, and there is no text.
+        let seen = self.with_bytes(store, text_ptr, if text_ptr == 0 { 0 } else { len }, see)?;
         if text_ptr != 0 {
-            self.free_cstring.call(&mut store, text_ptr)?;
+            self.free_cstring.call(&mut *store, text_ptr)?;
         }
-        self.free.call(&mut store, len_ptr)?;
-        Ok(bytes)
+        self.free.call(&mut *store, len_ptr)?;
+        Ok(seen)
     }
 
     /// A number value.
@@ -201,8 +220,9 @@ impl QuickJs {
 
     /// A word of guest memory.
     pub(crate) fn word(&self, mut store: impl AsContextMut, at: i32) -> Result<i32> {
-        let bytes = self.bytes(&mut store, at, 4)?;
-        Ok(bytes.first_chunk::<4>().map(|word| i32::from_le_bytes(*word)).unwrap_or_default())
+        self.with_bytes(&mut store, at, 4, |bytes| {
+            bytes.first_chunk::<4>().map_or(0, |word| i32::from_le_bytes(*word))
+        })
     }
 
     /// Writes a word of guest memory.
@@ -210,21 +230,26 @@ impl QuickJs {
         Ok(self.memory.write(&mut store, address(at), &value.to_le_bytes())?)
     }
 
-    /// Bytes of guest memory.
-    pub(crate) fn bytes(&self, store: &mut impl AsContextMut, at: i32, len: i32) -> Result<Vec<u8>> {
+    /// Shows bytes of guest memory to `see`.
+    pub(crate) fn with_bytes<T>(
+        &self,
+        store: &mut impl AsContextMut,
+        at: i32,
+        len: i32,
+        see: impl FnOnce(&[u8]) -> T,
+    ) -> Result<T> {
         let context = store.as_context_mut();
-        let data = self.memory.data(&context);
         let start = address(at);
-        let found = data.get(start..start.saturating_add(address(len)));
-        found.map(<[u8]>::to_vec).ok_or_else(|| format_err!("address outside of memory"))
+        let found = self.memory.data(&context).get(start..start.saturating_add(address(len)));
+        found.map(see).ok_or_else(|| format_err!("address outside of memory"))
     }
 
     /// A text of guest memory that ends with NUL.
-    pub(crate) fn c_string(&self, store: &mut impl AsContextMut, at: i32) -> Result<Vec<u8>> {
+    pub(crate) fn c_string(&self, store: &mut impl AsContextMut, at: i32) -> Vec<u8> {
         let context = store.as_context_mut();
         let data = self.memory.data(&context);
         let tail = data.get(address(at)..).unwrap_or_default();
-        Ok(tail.iter().copied().take_while(|byte| *byte != 0).collect())
+        tail.iter().copied().take_while(|byte| *byte != 0).collect()
     }
 
     /// Copies a text into the guest, ended with NUL.

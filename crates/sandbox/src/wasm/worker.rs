@@ -48,7 +48,10 @@ pub fn worker_main(runtimes_dir: &Path) -> ExitCode {
 }
 
 /// Ends the process without waiting for the program that may still run in it.
-#[expect(clippy::exit, reason = "other threads cannot be asked to stop, and this process has nothing to clean up")]
+#[expect(
+    clippy::exit,
+    reason = "other threads cannot be asked to stop, and this process has nothing to clean up"
+)]
 fn end_process() -> ! {
     std::process::exit(0)
 }

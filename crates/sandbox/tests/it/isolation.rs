@@ -7,7 +7,13 @@ use crate::support::{JavaScript, Marked, Python};
 #[tokio::test]
 async fn no_files() {
     let marked = Marked::new(1);
-    for code in ["os.listdir('/')", "os.listdir('.')", "os.mkdir('/x')", "os.stat('/etc/passwd')", "open('/dev/null')"] {
+    for code in [
+        "os.listdir('/')",
+        "os.listdir('.')",
+        "os.mkdir('/x')",
+        "os.stat('/etc/passwd')",
+        "open('/dev/null')",
+    ] {
         let outcome = marked.run(Python, &format!("import os\n{code}")).await;
         assert_eq!(outcome.exit_code, Some(1), "{code}: {}", outcome.stdout);
         assert!(outcome.stderr.contains("Error: [Errno"), "{code}: {}", outcome.stderr);

@@ -74,12 +74,21 @@ async fn a_program_may_handle_a_refusal() {
 async fn the_memory_limit_is_the_one_asked_for() {
     let marked = Marked::new(1);
     let code = "data = bytearray(100 << 20); print(len(data))";
-    let limits = |megabytes: u64| Limits { memory_bytes: megabytes << 20, timeout: Duration::from_secs(60), ..Limits::default() };
+    let limits = |megabytes: u64| Limits {
+        memory_bytes: megabytes << 20,
+        timeout: Duration::from_mins(1),
+        ..Limits::default()
+    };
     assert_eq!(marked.run_limited(Python, code, limits(256)).await.reason, Reason::Ok);
     assert_eq!(marked.run_limited(Python, code, limits(100)).await.reason, Reason::Oom);
     for language in Language::ALL {
-        let outcome = marked.run_limited(language, "print(1)", Limits { memory_bytes: 1000, ..limits(0) }).await;
-        assert_eq!((outcome.reason, outcome.exit_code), (Reason::Oom, None), "too little for the interpreter itself");
+        let outcome =
+            marked.run_limited(language, "print(1)", Limits { memory_bytes: 1000, ..limits(0) }).await;
+        assert_eq!(
+            (outcome.reason, outcome.exit_code),
+            (Reason::Oom, None),
+            "too little for the interpreter itself"
+        );
     }
 }
 
@@ -107,7 +116,12 @@ async fn output_is_cut_between_characters() {
         [(Python, "print('é' * 150_000, end='')"), (JavaScript, "print('é'.repeat(150_000))")]
     {
         let outcome = marked.run(language, code).await;
-        assert_eq!((outcome.reason, outcome.truncated), (Reason::Ok, true), "{code}: {}", outcome.stdout.chars().count());
+        assert_eq!(
+            (outcome.reason, outcome.truncated),
+            (Reason::Ok, true),
+            "{code}: {}",
+            outcome.stdout.chars().count()
+        );
         assert_eq!(outcome.stdout.chars().count(), 100_000, "{code}");
         assert!(outcome.stdout == "é".repeat(100_000));
     }

@@ -69,9 +69,14 @@ async fn exit_codes_are_kept() {
 
 #[tokio::test]
 async fn a_traceback_shows_the_program_and_nothing_of_ours() {
-    let outcome = Marked::new(1).run(Python, "def half(x):\n    return x / 0\n\nprint('a', end='')\nhalf(1)").await;
+    let outcome =
+        Marked::new(1).run(Python, "def half(x):\n    return x / 0\n\nprint('a', end='')\nhalf(1)").await;
     assert_eq!((outcome.reason, outcome.exit_code, outcome.stdout.as_str()), (Reason::Nonzero, Some(1), "a"));
-    assert!(outcome.stderr.starts_with("Traceback (most recent call last):\n  File \"main.py\", line 5, in <module>\n"));
+    assert!(
+        outcome
+            .stderr
+            .starts_with("Traceback (most recent call last):\n  File \"main.py\", line 5, in <module>\n")
+    );
     assert!(outcome.stderr.contains("return x / 0"));
     assert!(outcome.stderr.ends_with("ZeroDivisionError: division by zero\n"));
     assert!(!outcome.stderr.contains("app.py"), "{}", outcome.stderr);
@@ -81,7 +86,10 @@ async fn a_traceback_shows_the_program_and_nothing_of_ours() {
 async fn uncaught_javascript_errors_show_message_and_stack() {
     let marked = Marked::new(1);
     for (code, message) in [
-        ("function f() { throw new TypeError('bad') }\nf()", "Uncaught TypeError: bad\n    at f (main.js:1:26)\n"),
+        (
+            "function f() { throw new TypeError('bad') }\nf()",
+            "Uncaught TypeError: bad\n    at f (main.js:1:26)\n",
+        ),
         ("throw 5", "Uncaught 5\n"),
         ("Promise.reject(new Error('lost'))", "Uncaught (in promise) Error: lost\n"),
         ("await Promise.reject(new Error('lost'))", "Uncaught Error: lost\n"),

@@ -21,7 +21,10 @@ pub(crate) fn runtimes() -> Runtimes {
 pub(crate) fn worker_program() -> PathBuf {
     let tests = std::env::current_exe().unwrap();
     let program = tests.ancestors().nth(2).unwrap().join("examples/wasm_worker");
-    assert!(program.exists(), "the example wasm_worker was not built with the tests: cargo build -p sandbox --examples");
+    assert!(
+        program.exists(),
+        "the example wasm_worker was not built with the tests: cargo build -p sandbox --examples"
+    );
     program
 }
 
@@ -49,7 +52,8 @@ impl Marked {
         let ids = std::fs::read_dir("/proc").unwrap().flatten();
         let ids = ids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
         ids.filter(|id| {
-            let words = std::fs::read(Path::new("/proc").join(id.to_string()).join("cmdline")).unwrap_or_default();
+            let words =
+                std::fs::read(Path::new("/proc").join(id.to_string()).join("cmdline")).unwrap_or_default();
             words.split(|byte| *byte == 0).any(|word| word == self.marker.as_bytes())
         })
         .collect()
@@ -78,7 +82,7 @@ impl Marked {
 
 /// A program with limits that a loaded machine does not reach by accident.
 pub(crate) fn spec(language: Language, code: &str) -> Spec {
-    let limits = Limits { timeout: Duration::from_secs(60), ..Limits::default() };
+    let limits = Limits { timeout: Duration::from_mins(1), ..Limits::default() };
     Spec { language, code: code.to_owned(), stdin: String::new(), limits }
 }
 

@@ -8,9 +8,17 @@ async fn assert_unsupported(language: Language, cases: &[(&str, &str)]) {
     let marked = Marked::new(1);
     for (code, missing) in cases {
         let outcome = marked.run(language, code).await;
-        assert_eq!((outcome.reason, outcome.exit_code), (Reason::Unsupported, Some(1)), "{code}: {}", outcome.stderr);
+        assert_eq!(
+            (outcome.reason, outcome.exit_code),
+            (Reason::Unsupported, Some(1)),
+            "{code}: {}",
+            outcome.stderr
+        );
         let hint = outcome.hint.unwrap();
-        assert!(hint.starts_with(&format!("The program needs {missing}, which the wasm engine does not have")), "{hint}");
+        assert!(
+            hint.starts_with(&format!("The program needs {missing}, which the wasm engine does not have")),
+            "{hint}"
+        );
         assert!(hint.contains("container"), "{hint}");
     }
 }
@@ -53,6 +61,7 @@ async fn what_the_program_handles_or_raises_itself_is_its_own_business() {
         (Python, "try:\n    import numpy\nexcept ImportError:\n    print('without')", Reason::Ok),
         (JavaScript, "await import('fs').catch((e) => print(e instanceof Error))", Reason::Ok),
         (JavaScript, "print(typeof process, typeof require)", Reason::Ok),
+        (JavaScript, "await import('fs').catch(() => {}); throw new Error('mine')", Reason::Nonzero),
         (JavaScript, "undefinedName", Reason::Nonzero),
         (Python, "raise FileNotFoundError('mine')", Reason::Nonzero),
     ] {

@@ -2,9 +2,11 @@
 
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use sandbox::{Engine, Reason, SandboxError};
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::support::{JavaScript, Marked, Python, runtimes, spec, worker_program};
@@ -13,17 +15,14 @@ const ENDLESS: &str = "for (;;);";
 
 #[tokio::test]
 async fn workers_start_when_needed_and_callers_share_them() {
-    let marked = Marked::new(2);
+    let marked = Arc::new(Marked::new(2));
     assert_eq!(marked.pids().len(), 0, "none is started in advance");
-    let all = (0..8).map(|n| {
-        let marked = &marked;
-        async move { marked.run(JavaScript, &format!("print({n})")).await.stdout }
-    });
-    let mut all: Vec<_> = all.map(Box::pin).collect();
-    let mut printed = Vec::new();
-    while let Some(next) = all.pop() {
-        printed.push(next.await);
+    let mut callers = JoinSet::new();
+    for n in 0..8 {
+        let marked = Arc::clone(&marked);
+        callers.spawn(async move { marked.run(JavaScript, &format!("print({n})")).await.stdout });
     }
+    let mut printed = callers.join_all().await;
     printed.sort();
     assert_eq!(printed, (0..8).map(|n| format!("{n}\n")).collect::<Vec<_>>());
     assert!(marked.pids().len() <= 2);

@@ -18,8 +18,8 @@ pub(crate) async fn live() -> Json<Value> {
 pub(crate) async fn ready(State(app): State<Arc<App>>) -> Result<Json<Value>, ApiError> {
     match app.store.value("ready").await {
         Ok(_) => Ok(Json(json!({"status": "ready"}))),
-        Err(error) => {
-            Err(ApiError::new(Code::NotReady, "the database does not answer").with_retry_after(5).with_cause(error))
-        }
+        Err(error) => Err(ApiError::new(Code::NotReady, "the database does not answer")
+            .with_retry_after(5)
+            .with_cause(error)),
     }
 }

@@ -13,13 +13,16 @@ use super::page::page;
 use crate::app::App;
 use crate::error::{ApiError, Code};
 use crate::http::{Fields, Id, Object};
-use crate::keyring::hash_secret;
+use crate::keyring::{hash_secret, new_secret};
 
 /// Longest name of a key, in characters.
 const NAME_CHARS: usize = 100;
 
 /// `GET /api/keys`.
-pub(crate) async fn list(State(app): State<Arc<App>>, mut query: Fields) -> Result<Json<Page<ApiKey>>, ApiError> {
+pub(crate) async fn list(
+    State(app): State<Arc<App>>,
+    mut query: Fields,
+) -> Result<Json<Page<ApiKey>>, ApiError> {
     let wanted = page(&mut query);
     query.finish()?;
     let keys = app.store.keys().await?;
@@ -30,14 +33,17 @@ pub(crate) async fn list(State(app): State<Arc<App>>, mut query: Fields) -> Resu
 }
 
 /// `POST /api/keys`.
-pub(crate) async fn create(State(app): State<Arc<App>>, Object(body): Object) -> Result<Json<Value>, ApiError> {
+pub(crate) async fn create(
+    State(app): State<Arc<App>>,
+    Object(body): Object,
+) -> Result<Json<Value>, ApiError> {
     let mut body = Fields::from(body);
     let name = body.required_text("name");
     check_name(&mut body, &name);
     let scopes = scopes(&mut body);
     let custom = body.flag("customSkillExecutionEnabled");
     body.finish()?;
-    let secret = new_secret()?;
+    let secret = secret()?;
     let key = NewKey {
         id: ids::new_id(),
         name,
@@ -84,14 +90,15 @@ pub(crate) async fn delete(State(app): State<Arc<App>>, Id(id): Id) -> Result<Js
 
 /// `POST /api/keys/{id}/rotate`: a new secret; the old one stops at once.
 pub(crate) async fn rotate(State(app): State<Arc<App>>, Id(id): Id) -> Result<Json<Value>, ApiError> {
-    let secret = new_secret()?;
+    let secret = secret()?;
     let update = KeyUpdate { secret_hash: Some(hash_secret(&secret)), ..KeyUpdate::default() };
     let key = app.keyring.update(&id, update).await?;
     Ok(Json(json!({"id": key.id, "key": secret})))
 }
 
 fn check_name(body: &mut Fields, name: &str) {
-    let legal = !name.trim().is_empty() && name.chars().count() <= NAME_CHARS && !name.chars().any(char::is_control);
+    let legal =
+        !name.trim().is_empty() && name.chars().count() <= NAME_CHARS && !name.chars().any(char::is_control);
     if !legal {
         body.refuse("name", format!("has 1 to {NAME_CHARS} characters, none of them control characters"));
     }
@@ -113,15 +120,6 @@ fn scopes(body: &mut Fields) -> Option<Vec<Scope>> {
     Some(out)
 }
 
-/// 256 random bits.
-fn new_secret() -> Result<String, ApiError> {
-    use std::fmt::Write as _;
-    let mut bytes = [0u8; 32];
-    getrandom::fill(&mut bytes).map_err(|e| ApiError::internal(format!("no random bytes: {e}")))?;
-    let mut secret = String::from("osk_");
-    for byte in bytes {
-        // Writing to a String cannot fail.
-        write!(secret, "{byte:02x}").ok();
-    }
-    Ok(secret)
+fn secret() -> Result<String, ApiError> {
+    new_secret("osk_").map_err(|e| ApiError::internal(format!("no random bytes: {e}")))
 }

@@ -28,7 +28,10 @@ pub(crate) async fn get(State(app): State<Arc<App>>) -> Json<Value> {
 }
 
 /// `PATCH /api/settings`.
-pub(crate) async fn change(State(app): State<Arc<App>>, Object(body): Object) -> Result<Json<Value>, ApiError> {
+pub(crate) async fn change(
+    State(app): State<Arc<App>>,
+    Object(body): Object,
+) -> Result<Json<Value>, ApiError> {
     let mut body = Fields::from(body);
     let enabled = body.flag("skillsEnabled");
     body.finish()?;

@@ -38,6 +38,8 @@ codes! {
     MalformedJson        "malformed_json"         BAD_REQUEST            "The body is not JSON; the message has line and column.";
     InvalidField         "invalid_field"          BAD_REQUEST            "A field or query parameter is unknown, missing or has a value that is not allowed; `details` name it.";
     InvalidHost          "invalid_host"           BAD_REQUEST            "The request has no usable Host.";
+    BadRequest           "bad_request"            BAD_REQUEST            "A body of the LLM proxy cannot be used; the message names the member.";
+    BadHeader            "bad_header"             BAD_REQUEST            "An `x-omni-*` header has a value that is not known.";
     BrokenBody           "broken_body"            BAD_REQUEST            "The request body broke off.";
     MissingCredential    "missing_credential"     UNAUTHORIZED           "The request needs an API key or the management token.";
     InvalidCredential    "invalid_credential"     UNAUTHORIZED           "The API key or token is unknown or revoked.";
@@ -53,6 +55,7 @@ codes! {
     VersionNotFound      "version_not_found"      NOT_FOUND              "The skill exists, but no version fits; the message lists the versions.";
     ExecutionNotFound    "execution_not_found"    NOT_FOUND              "There is no such execution, or it is somebody else's.";
     KeyNotFound          "key_not_found"          NOT_FOUND              "There is no such API key.";
+    ModelNotFound        "model_not_found"        NOT_FOUND              "No upstream answers that model in that dialect.";
     MethodNotAllowed     "method_not_allowed"     METHOD_NOT_ALLOWED     "The path exists, but not with this method; see the Allow header.";
     BodyTimeout          "body_timeout"           REQUEST_TIMEOUT        "The request body did not arrive in time.";
     SkillInactive        "skill_inactive"         CONFLICT               "The skill is switched off.";
@@ -71,6 +74,10 @@ codes! {
     ShuttingDown         "shutting_down"          SERVICE_UNAVAILABLE    "The gateway is stopping.";
     HandlerMissing       "handler_missing"        SERVICE_UNAVAILABLE    "The handler of the skill is not available in this process.";
     NotReady             "not_ready"              SERVICE_UNAVAILABLE    "The gateway cannot serve at the moment.";
+    UpstreamError        "upstream_error"         BAD_GATEWAY            "The upstream answered with an error; in a stream, or with its own status before one.";
+    UpstreamBroken       "upstream_broken"        BAD_GATEWAY            "The upstream's answer cannot be read or broke off.";
+    UpstreamUnreachable  "upstream_unreachable"   BAD_GATEWAY            "The upstream cannot be reached.";
+    UpstreamTimeout      "upstream_timeout"       GATEWAY_TIMEOUT        "The upstream did not answer in time.";
     Internal             "internal"               INTERNAL_SERVER_ERROR  "A fault of the gateway; the log has the cause under the request id.";
 }
 

@@ -59,8 +59,12 @@ impl From<RegistryError> for ApiError {
             RegistryError::NotFound(_) => Self::new(Code::SkillNotFound, message),
             RegistryError::BuiltinImmutable(_) => Self::new(Code::BuiltinSkill, message),
             RegistryError::Name(_) => Self::field(Code::InvalidField, "name", &message),
-            RegistryError::Schema(schema) => Self::field(Code::InvalidField, &schema.pointer, &schema.message),
-            RegistryError::UnknownHandler { .. } => Self::field(Code::UnknownHandler, "handlerCode", &message),
+            RegistryError::Schema(schema) => {
+                Self::field(Code::InvalidField, &schema.pointer, &schema.message)
+            }
+            RegistryError::UnknownHandler { .. } => {
+                Self::field(Code::UnknownHandler, "handlerCode", &message)
+            }
             RegistryError::NotVisible(cause) => Self::new(Code::NotReady, message).with_cause(cause),
             RegistryError::Index(_) => Self::internal(error),
             RegistryError::Store(error) => error.into(),

@@ -19,11 +19,9 @@ pub(crate) fn dialect_of(path: &str, headers: &HeaderMap) -> Option<&'static dyn
     if !crate::http::is_proxy_path(path) {
         return None;
     }
-    let named = |name: &str| dialects::ALL.iter().copied().find(|d| d.name() == name);
-    let by_path = dialects::ALL.iter().copied().find(|d| d.path() == path);
-    by_path.or_else(|| {
+    dialects::by_path(path).or_else(|| {
         let asks_anthropic = headers.contains_key("anthropic-version");
-        named(if asks_anthropic { "anthropic_messages" } else { "openai_chat" })
+        dialects::by_name(if asks_anthropic { "anthropic_messages" } else { "openai_chat" })
     })
 }
 

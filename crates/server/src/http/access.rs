@@ -61,10 +61,9 @@ pub(crate) fn logged_in(request: &Request) -> Result<Caller, ApiError> {
     match request.extensions().get::<Login>() {
         Some(Login::As(caller)) => Ok(caller.clone()),
         Some(Login::Failed(error)) => Err(error.clone()),
-        Some(Login::Unknown) => Err(ApiError::unauthorized(
-            Code::InvalidCredential,
-            "the API key or token is unknown or revoked",
-        )),
+        Some(Login::Unknown) => {
+            Err(ApiError::unauthorized(Code::InvalidCredential, "the API key or token is unknown or revoked"))
+        }
         Some(Login::Nobody) | None => Err(unknown(request)),
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, Request};
-use axum::http::header;
+use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use domain::limits::{API_BODY_BYTES, PROXY_BODY_BYTES};
@@ -13,66 +13,92 @@ use serde_json::{Map, Value};
 
 use crate::error::{ApiError, Code};
 
-/// Longest time a body may take to arrive.
-const ARRIVAL: Duration = Duration::from_secs(60);
+/// Longest silence inside a body.
+const SILENCE: Duration = Duration::from_secs(30);
 /// Bytes that are read and thrown away after the limit: a client that is still sending does not see the answer.
 const DRAINED: usize = 32 * 1024 * 1024;
 
+/// Why there is no body.
+enum Bad {
+    TooLarge,
+    Late,
+    Broken(axum::Error),
+}
+
 /// Route layer, after the guard: the handler gets the whole body or is not called.
 pub(crate) async fn buffer(request: Request, next: Next) -> Response {
-    let limit = limit_of(request.uri().path());
+    let limit = if super::is_proxy_path(request.uri().path()) { PROXY_BODY_BYTES } else { API_BODY_BYTES };
     let (parts, body) = request.into_parts();
-    let announced = parts.headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<u64>().ok());
-    let room = announced.is_none_or(|n| n <= limit as u64);
-    match tokio::time::timeout(ARRIVAL, read(body, if room { limit } else { 0 })).await {
-        Ok(Ok(Some(bytes))) if room => next.run(Request::from_parts(parts, Body::from(bytes))).await,
-        Ok(Ok(_)) => too_large(limit).into_response(),
-        Ok(Err(error)) => {
+    match read(&parts.headers, body, limit).await {
+        Ok(bytes) => next.run(Request::from_parts(parts, Body::from(bytes))).await,
+        Err(bad) => refused(&bad, limit).into_response(),
+    }
+}
+
+fn refused(bad: &Bad, limit: usize) -> ApiError {
+    match bad {
+        Bad::TooLarge => {
+            let mib = limit / (1024 * 1024);
+            let message = format!("the body is larger than {mib} MiB, the limit of this path");
+            ApiError::new(Code::BodyTooLarge, message)
+        }
+        Bad::Late => ApiError::new(Code::BodyTimeout, "the request body did not arrive in time"),
+        Bad::Broken(error) => {
             tracing::debug!(%error, "a request body broke off");
-            ApiError::new(Code::BrokenBody, "the request body broke off").into_response()
-        },
-        Err(_) => ApiError::new(Code::BodyTimeout, "the request body took too long to arrive").into_response(),
+            ApiError::new(Code::BrokenBody, "the request body broke off")
+        }
     }
 }
 
-fn limit_of(path: &str) -> usize {
-    if super::is_proxy_path(path) { PROXY_BODY_BYTES } else { API_BODY_BYTES }
-}
-
-fn too_large(limit: usize) -> ApiError {
-    let mib = limit / (1024 * 1024);
-    ApiError::new(Code::BodyTooLarge, format!("the body is larger than {mib} MiB, the limit of this path"))
-}
-
-/// The bytes, or `None` if there are more than `limit`.
-async fn read(mut body: Body, limit: usize) -> Result<Option<Bytes>, axum::Error> {
-    let mut kept: Vec<u8> = Vec::new();
-    let mut first: Option<Bytes> = None;
+async fn read(headers: &HeaderMap, mut body: Body, limit: usize) -> Result<Bytes, Bad> {
+    let announced = headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<u64>().ok());
+    let mut large = announced.is_some_and(|n| n > limit as u64);
+    if large && headers.contains_key(header::EXPECT) {
+        // It waits for our word before it sends.
+        return Err(Bad::TooLarge);
+    }
+    let mut kept = Pieces::default();
     let mut size = 0usize;
-    while let Some(frame) = body.frame().await {
-        let Ok(data) = frame?.into_data() else { continue };
+    loop {
+        let frame = tokio::time::timeout(SILENCE, body.frame()).await.map_err(|_| Bad::Late)?;
+        let Some(frame) = frame else { break };
+        let Ok(data) = frame.map_err(Bad::Broken)?.into_data() else { continue };
         size = size.saturating_add(data.len());
+        large |= size > limit;
         if size > limit.saturating_add(DRAINED) {
-            return Ok(None);
+            break;
         }
-        if size > limit {
-            (first, kept) = (None, Vec::new());
-            continue;
-        }
-        match first.take() {
-            // Most bodies are one piece: it is handed on without a copy.
-            None if kept.is_empty() => first = Some(data),
-            None => kept.extend_from_slice(&data),
-            Some(before) => {
-                kept.extend_from_slice(&before);
-                kept.extend_from_slice(&data);
-            }
+        if large {
+            kept = Pieces::default();
+        } else {
+            kept.push(data);
         }
     }
-    if size > limit {
-        return Ok(None);
+    if large { Err(Bad::TooLarge) } else { Ok(kept.joined()) }
+}
+
+/// Most bodies are one piece: it is handed on without a copy.
+#[derive(Default)]
+struct Pieces {
+    first: Bytes,
+    all: Vec<u8>,
+}
+
+impl Pieces {
+    fn push(&mut self, data: Bytes) {
+        if self.all.is_empty() && self.first.is_empty() {
+            self.first = data;
+            return;
+        }
+        if self.all.is_empty() {
+            self.all.extend_from_slice(&self.first);
+        }
+        self.all.extend_from_slice(&data);
     }
-    Ok(Some(first.unwrap_or_else(|| kept.into())))
+
+    fn joined(self) -> Bytes {
+        if self.all.is_empty() { self.first } else { self.all.into() }
+    }
 }
 
 /// A JSON object as request body.

@@ -71,13 +71,11 @@ impl Fields {
 
     /// A text.
     pub(crate) fn text(&mut self, name: &'static str) -> Option<String> {
-        match self.value(name)? {
-            Value::String(text) => Some(text),
-            _ => {
-                self.wrong_type(name, "a string");
-                None
-            }
-        }
+        let Value::String(text) = self.value(name)? else {
+            self.wrong_type(name, "a string");
+            return None;
+        };
+        Some(text)
     }
 
     /// A text that has to be there.

@@ -41,12 +41,15 @@ pub enum ServeError {
 }
 
 /// Answers connections until `shutdown` is cancelled, then lets requests under way end, for at most 25 seconds.
-pub async fn serve(app: Arc<App>, listener: TcpListener, shutdown: CancellationToken) -> Result<(), ServeError> {
+pub async fn serve(
+    app: Arc<App>,
+    listener: TcpListener,
+    shutdown: CancellationToken,
+) -> Result<(), ServeError> {
     listener.local_addr().map_err(ServeError::Listener)?;
     let router = super::router(app);
-    let service = TowerToHyperService::new(
-        router.map_request(|request: Request<Incoming>| request.map(Body::new)),
-    );
+    let service =
+        TowerToHyperService::new(router.map_request(|request: Request<Incoming>| request.map(Body::new)));
     let builder = builder();
     let graceful = GracefulShutdown::new();
     loop {

@@ -16,8 +16,8 @@ pub use router::{RouteAccess, route_list, router};
 
 pub(crate) use body::Object;
 pub(crate) use fields::Fields;
-pub(crate) use path::Id;
 pub(crate) use middleware::request_id::RequestId;
+pub(crate) use path::Id;
 
 /// Whether a path belongs to the LLM proxy: its errors have the dialect's shape and its bodies may be large.
 pub(crate) fn is_proxy_path(path: &str) -> bool {

@@ -11,7 +11,6 @@ use bytes::Bytes;
 use dialects::{ClientRequest, Dialect, WireError};
 use domain::{Scope, SkillRef};
 use domain::limits::PROXY_BODY_BYTES;
-use sha2::{Digest, Sha256};
 
 use super::options::Options;
 use super::upstream::{ClientCredential, Upstream};
@@ -127,13 +126,10 @@ fn no_upstream(app: &App, dialect: &dyn Dialect, model: &str) -> WireError {
 /// A stable name for a conversation that has none: who, and how it began.
 fn session_of(caller: &Caller, user: Option<&str>, first: Option<&str>) -> Option<String> {
     let first = first?;
-    let mut hash = Sha256::new();
-    for part in [caller.owner(), user.unwrap_or_default(), first] {
-        hash.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
-        hash.update(part.as_bytes());
-    }
-    let hex: String = hash.finalize().iter().take(16).map(|b| format!("{b:02x}")).collect();
-    Some(format!("auto-{hex}"))
+    // Lengths keep ("ab", "c") and ("a", "bc") apart.
+    let parts = [caller.owner(), user.unwrap_or_default(), first].map(|part| format!("{} {part}", part.len()));
+    let hash = domain::ids::sha256_hex(parts.concat());
+    Some(format!("auto-{}", domain::text::prefix_bytes(&hash, 32)))
 }
 
 #[cfg(test)]

@@ -82,7 +82,9 @@ async fn the_list_holds_what_is_promised() {
 #[tokio::test]
 async fn unknown_paths_and_methods_tell_nothing_to_strangers() {
     let gateway = Gateway::start().await;
-    for (method, path) in [("GET", "/api/nothing"), ("GET", "/api"), ("PATCH", "/api/skills"), ("GET", "/api/skills/")] {
+    for (method, path) in
+        [("GET", "/api/nothing"), ("GET", "/api"), ("PATCH", "/api/skills"), ("GET", "/api/skills/")]
+    {
         gateway.call("", method, path, None).await.expect(401, "missing_credential");
         gateway.call("sk-x", method, path, None).await.expect(401, "invalid_credential");
     }
@@ -98,9 +100,6 @@ async fn unknown_paths_and_methods_tell_nothing_to_strangers() {
 async fn errors_under_v1_have_the_shape_of_the_dialect() {
     let gateway = Gateway::start().await;
     gateway.key("k", &[]).await;
-    if dialects::ALL.is_empty() {
-        return;
-    }
     let openai = gateway.call("", "POST", "/v1/nothing", None).await;
     assert_eq!(openai.status, StatusCode::UNAUTHORIZED);
     let body = openai.json();

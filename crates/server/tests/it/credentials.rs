@@ -30,7 +30,9 @@ async fn a_key_is_found_in_every_place_and_a_token_as_bearer() {
     let two = [("x-omni-key", key.as_str()), ("authorization", "Bearer sk-own")];
     assert_eq!(get(&gateway, LIGHT, &two).await.status, StatusCode::OK);
     get(&gateway, LIGHT, &[("x-omni-key", "sk-own")]).await.expect(401, "invalid_credential");
-    get(&gateway, LIGHT, &[("x-omni-key", "osk_x"), ("x-api-key", &key)]).await.expect(401, "invalid_credential");
+    get(&gateway, LIGHT, &[("x-omni-key", "osk_x"), ("x-api-key", &key)])
+        .await
+        .expect(401, "invalid_credential");
     assert_eq!(get(&gateway, "/api/keys", &[("x-omni-key", TOKEN)]).await.status, StatusCode::OK);
 }
 
@@ -60,7 +62,9 @@ async fn anonymous_callers_are_let_in_until_the_first_key_and_never_again() {
 #[tokio::test]
 async fn nobody_is_anonymous_behind_a_proxy_or_from_a_foreign_page_or_off_loopback() {
     let gateway = Gateway::start().await;
-    for name in ["forwarded", "via", "x-real-ip", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-anything"] {
+    for name in
+        ["forwarded", "via", "x-real-ip", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-anything"]
+    {
         get(&gateway, LIGHT, &[(name, "x")]).await.expect(401, "missing_credential");
     }
     let page = [("origin", "https://evil.example")];
@@ -99,7 +103,9 @@ async fn a_request_to_another_host_or_from_another_site_is_refused() {
     let gateway =
         Gateway::with(Setup { allowed_hosts: vec!["gateway.example".to_owned()], ..Setup::default() }).await;
     let at = async |hosts: &[&str], origin: Option<&str>| {
-        let mut asked = axum::http::Request::builder().uri("/api/keys").header("authorization", format!("Bearer {TOKEN}"));
+        let mut asked = axum::http::Request::builder()
+            .uri("/api/keys")
+            .header("authorization", format!("Bearer {TOKEN}"));
         for host in hosts {
             asked = asked.header("host", *host);
         }
@@ -118,7 +124,9 @@ async fn a_request_to_another_host_or_from_another_site_is_refused() {
     }
     assert_eq!(at(&["localhost:1"], Some("http://localhost:1")).await.status, StatusCode::OK);
     assert_eq!(at(&["localhost:1"], Some("https://gateway.example")).await.status, StatusCode::OK);
-    for origin in ["https://evil.example", "null", "http://localhost.evil.example", "file://", "chrome-extension://x"] {
+    for origin in
+        ["https://evil.example", "null", "http://localhost.evil.example", "file://", "chrome-extension://x"]
+    {
         at(&["localhost:1"], Some(origin)).await.expect(403, "origin_refused");
     }
 }

@@ -36,7 +36,8 @@ async fn each_refusal_has_its_own_code_and_leaves_no_row() {
     ] {
         run(&gateway, "", body.clone()).await.expect(status, code);
     }
-    let said = run(&gateway, "", json!({"skillName": "echo@^3"})).await.json()["error"].as_str().unwrap().to_owned();
+    let said =
+        run(&gateway, "", json!({"skillName": "echo@^3"})).await.json()["error"].as_str().unwrap().to_owned();
     assert!(said.contains("2.0.0, 1.2.0"), "{said}");
     let wrong = run(&gateway, "", json!({"skillName": "echo", "input": {"text": 7}})).await.json();
     assert_eq!(wrong["details"][0]["field"], "/text", "{wrong}");
@@ -51,10 +52,15 @@ async fn a_run_is_answered_and_recorded() {
     let body = json!({"skillName": "echo@^1", "input": {"text": "é"}, "sessionId": "s1"});
     let ran = run(&gateway, "", body).await.ok()["execution"].clone();
     assert_eq!((&ran["status"], &ran["version"]), (&json!("success"), &json!("1.2.0")));
-    assert_eq!((&ran["door"], &ran["sessionId"], &ran["apiKeyId"]), (&json!("rest"), &json!("s1"), &json!("anonymous")));
+    assert_eq!(
+        (&ran["door"], &ran["sessionId"], &ran["apiKeyId"]),
+        (&json!("rest"), &json!("s1"), &json!("anonymous"))
+    );
     let one = gateway.call("", "GET", &format!("{PATH}/{}", ran["id"].as_str().unwrap()), None).await.ok();
     assert_eq!(one["execution"]["output"], json!({"text": "é"}));
-    let total = async |query: &str| gateway.call("", "GET", &format!("{PATH}?{query}"), None).await.ok()["total"].clone();
+    let total = async |query: &str| {
+        gateway.call("", "GET", &format!("{PATH}?{query}"), None).await.ok()["total"].clone()
+    };
     let created = ran["createdAt"].as_str().unwrap();
     for query in [
         "skill=echo".to_owned(),
@@ -67,12 +73,27 @@ async fn a_run_is_answered_and_recorded() {
     ] {
         assert_eq!(total(&query).await, 1, "{query}");
     }
-    for query in
-        ["skill=ech", "status=error", "door=loop", "session=s2", "since=2999-01-01T00:00:00Z", "until=2001-01-01T00:00:00Z"]
-    {
+    for query in [
+        "skill=ech",
+        "status=error",
+        "door=loop",
+        "session=s2",
+        "since=2999-01-01T00:00:00Z",
+        "until=2001-01-01T00:00:00Z",
+    ] {
         assert_eq!(total(query).await, 0, "{query}");
     }
-    for query in ["limit=0", "limit=201", "limit=-1", "limit=1e9", "page=0", "status=x", "door=window", "since=now", "x=1"] {
+    for query in [
+        "limit=0",
+        "limit=201",
+        "limit=-1",
+        "limit=1e9",
+        "page=0",
+        "status=x",
+        "door=window",
+        "since=now",
+        "x=1",
+    ] {
         gateway.call("", "GET", &format!("{PATH}?{query}"), None).await.expect(400, "invalid_field");
     }
     gateway.call("", "GET", &format!("{PATH}/nothing"), None).await.expect(404, "execution_not_found");
@@ -147,7 +168,10 @@ async fn one_key_neither_runs_nor_sees_what_is_anothers() {
     run(&gateway, &alices, as_alice).await.ok();
     let query = format!("{PATH}?apiKeyId={alice}");
     gateway.call(&bobs, "GET", &query, None).await.expect(403, "foreign_owner");
-    gateway.call(&bobs, "GET", &format!("/api/skills?owner={alice}"), None).await.expect(403, "missing_scope");
+    gateway
+        .call(&bobs, "GET", &format!("/api/skills?owner={alice}"), None)
+        .await
+        .expect(403, "missing_scope");
     assert_eq!(gateway.call(&bobs, "GET", PATH, None).await.ok()["total"], 0);
     let one = format!("{PATH}/{}", ran["id"].as_str().unwrap());
     gateway.call(&bobs, "GET", &one, None).await.expect(404, "execution_not_found");

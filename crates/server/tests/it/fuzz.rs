@@ -14,7 +14,8 @@ struct Shared {
 fn shared() -> &'static Shared {
     static SHARED: OnceLock<Shared> = OnceLock::new();
     SHARED.get_or_init(|| {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let gateway = runtime.block_on(async {
             let gateway = Gateway::start().await;
             gateway.install("echo", serde_json::json!({})).await.ok();
@@ -31,15 +32,35 @@ fn any_json() -> impl Strategy<Value = Value> {
         any::<i64>().prop_map(Value::from),
         any::<f64>().prop_map(Value::from),
         ".{0,12}".prop_map(Value::from),
-        prop::sample::select(vec!["echo", "echo@^1", "echo-handler", "on", "auto", "1.0.0", "string", "object", "("])
-            .prop_map(Value::from),
+        prop::sample::select(vec![
+            "echo",
+            "echo@^1",
+            "echo-handler",
+            "on",
+            "auto",
+            "1.0.0",
+            "string",
+            "object",
+            "("
+        ])
+        .prop_map(Value::from),
     ];
     leaf.prop_recursive(4, 24, 4, |inner| {
         let name = prop_oneof![
             ".{0,6}".boxed(),
-            prop::sample::select(vec!["type", "properties", "required", "$ref", "input", "output", "text", "items", "pattern"])
-                .prop_map(str::to_owned)
-                .boxed(),
+            prop::sample::select(vec![
+                "type",
+                "properties",
+                "required",
+                "$ref",
+                "input",
+                "output",
+                "text",
+                "items",
+                "pattern"
+            ])
+            .prop_map(str::to_owned)
+            .boxed(),
         ];
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
@@ -76,6 +97,11 @@ fn check(method: &str, path: &str, body: Option<Value>) -> Result<(), TestCaseEr
     Ok(())
 }
 
+/// Every byte percent-encoded.
+fn percent(text: &str) -> String {
+    text.bytes().fold(String::new(), |out, byte| out + &format!("%{byte:02x}"))
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, max_shrink_iters: 200, ..ProptestConfig::default() })]
 
@@ -107,7 +133,7 @@ proptest! {
 
     #[test]
     fn queries(query in "[a-z%=&+0-9.]{0,40}", value in "[ -~]{0,12}") {
-        let value: String = value.bytes().map(|b| format!("%{b:02x}")).collect();
+        let value = percent(&value);
         for path in ["/api/skills", "/api/skills/executions", "/api/keys"] {
             check("GET", &format!("{path}?{query}"), None)?;
             for name in ["q", "owner", "limit", "page", "since", "skill", "session", "sort"] {
@@ -118,7 +144,7 @@ proptest! {
 
     #[test]
     fn ids(id in "[ -~]{1,12}") {
-        let id: String = id.bytes().map(|b| format!("%{b:02x}")).collect();
+        let id = percent(&id);
         check("GET", &format!("/api/skills/{id}"), None)?;
         check("GET", &format!("/api/skills/executions/{id}"), None)?;
         check("DELETE", &format!("/api/keys/{id}"), None)?;

@@ -1,6 +1,6 @@
 //! A gateway in a temporary folder, and short ways to ask it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,7 +8,9 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, Request, StatusCode, header};
 use domain::{Annotations, Mode, Policy, Skill, SourceProvider, Version};
-use executor::{ECHO_HANDLER, Echo, Executor, ExecutorConfig, Handler, HandlerError, HandlerTable, Output, RunContext};
+use executor::{
+    ECHO_HANDLER, Echo, Executor, ExecutorConfig, Handler, HandlerError, HandlerTable, Output, RunContext,
+};
 use http_body_util::BodyExt;
 use registry::{Known, Registry};
 use serde_json::{Map, Value, json};
@@ -125,12 +127,15 @@ impl Gateway {
             keyring: Keyring::new(Arc::clone(&store)),
             store,
             upstreams: Upstreams::new(Vec::new(), false).unwrap(),
-            unavailable: HashMap::from([("file_write".to_owned(), "no workspace".to_owned())]),
+            unavailable: Arc::new(BTreeMap::from([("file_write".to_owned(), "no workspace".to_owned())])),
             config: ServerConfig {
                 management_token_hash: TOKEN_HASH.to_owned(),
                 loopback: setup.loopback,
                 allowed_hosts: setup.allowed_hosts,
                 budgets: server::Budgets::default(),
+                input_usage_of_last_round: false,
+                select: registry::SelectLimits::default(),
+                with_client_tools: registry::WithClientTools::default(),
             },
         });
         Self { router: router(Arc::clone(&app)), app, started, dropped, _folder: folder }
@@ -145,7 +150,13 @@ impl Gateway {
     }
 
     /// With this credential as bearer; an empty one is none.
-    pub(crate) async fn call(&self, credential: &str, method: &str, path: &str, body: Option<Value>) -> Answer {
+    pub(crate) async fn call(
+        &self,
+        credential: &str,
+        method: &str,
+        path: &str,
+        body: Option<Value>,
+    ) -> Answer {
         let mut request = request(method, path);
         if !credential.is_empty() {
             request = request.header(header::AUTHORIZATION, format!("Bearer {credential}"));

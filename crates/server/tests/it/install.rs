@@ -30,7 +30,8 @@ async fn the_seeds_example_installs_and_runs() {
     let shown = gateway.manage("GET", &format!("/api/skills/{id}"), None).await.ok();
     assert_eq!((&shown["mode"], &shown["policy"]), (&json!("on"), &json!("auto")));
     assert_eq!(shown["apiKeyId"], "your-api-key-id");
-    let run = json!({"skillName": "reverse-text@1.0.0", "input": {"text": "abc"}, "apiKeyId": "your-api-key-id"});
+    let run =
+        json!({"skillName": "reverse-text@1.0.0", "input": {"text": "abc"}, "apiKeyId": "your-api-key-id"});
     let ran = gateway.manage("POST", "/api/skills/executions", Some(run)).await.ok();
     assert_eq!(ran["execution"]["status"], "success");
     assert_eq!(ran["execution"]["output"], json!({"text": "abc"}));
@@ -127,7 +128,8 @@ async fn nonsense_is_refused_with_the_field() {
 #[tokio::test]
 async fn an_unknown_handler_lists_the_known_ones() {
     let gateway = Gateway::start().await;
-    let said = gateway.install("x", json!({"handlerCode": "nope"})).await.expect(422, "unknown_handler").json();
+    let said =
+        gateway.install("x", json!({"handlerCode": "nope"})).await.expect(422, "unknown_handler").json();
     let said = said["error"].as_str().unwrap();
     assert!(said.contains("echo-handler") && said.contains("slow-handler"), "{said}");
 }
@@ -156,7 +158,8 @@ async fn reserved_and_taken_names_are_conflicts() {
     gateway.install("mine", json!({"version": "1.0.1"})).await.ok();
     let again = gateway.install("mine", json!({"replace": true, "description": "new"})).await.ok();
     assert_eq!(first["id"], again["id"]);
-    let shown = gateway.manage("GET", &format!("/api/skills/{}", again["id"].as_str().unwrap()), None).await.ok();
+    let shown =
+        gateway.manage("GET", &format!("/api/skills/{}", again["id"].as_str().unwrap()), None).await.ok();
     assert_eq!(shown["description"], "new");
 }
 

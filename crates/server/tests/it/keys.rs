@@ -55,7 +55,8 @@ async fn the_last_use_is_noted() {
     let noted = async {
         loop {
             let list = gateway.call(TOKEN, "GET", "/api/keys", None).await.ok();
-            let key = list["data"].as_array().unwrap().iter().find(|k| k["id"] == id.as_str()).unwrap().clone();
+            let key =
+                list["data"].as_array().unwrap().iter().find(|k| k["id"] == id.as_str()).unwrap().clone();
             if key["lastUsedAt"].is_string() {
                 break;
             }

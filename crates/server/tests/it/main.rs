@@ -1,4 +1,10 @@
 //! The REST surface over a real store, called through the router without a socket; the listener over one.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "helpers of tests fail by panic, as tests do"
+)]
 
 mod access;
 mod credentials;

@@ -58,7 +58,8 @@ async fn a_bad_query_is_refused() {
         ("apiKeyId=alice", "apiKeyId"),
         ("mode=on&mode=off", "mode"),
     ] {
-        let answer = gateway.manage("GET", &format!("/api/skills?{query}"), None).await.expect(400, "invalid_field");
+        let answer =
+            gateway.manage("GET", &format!("/api/skills?{query}"), None).await.expect(400, "invalid_field");
         assert_eq!(answer.json()["details"][0]["field"], field, "{query}");
     }
 }
@@ -83,7 +84,9 @@ async fn a_skill_is_edited_and_the_next_read_sees_it() {
     let list = gateway.manage("GET", "/api/skills?owner=alice", None).await.ok();
     let path = format!("/api/skills/{}", list["data"][0]["id"].as_str().unwrap());
     let put = async |body: Value| gateway.manage("PUT", &path, Some(body)).await;
-    put(json!({"mode": "auto", "policy": "manual", "tags": ["B"], "timeoutMs": 5, "maxRetries": 1})).await.ok();
+    put(json!({"mode": "auto", "policy": "manual", "tags": ["B"], "timeoutMs": 5, "maxRetries": 1}))
+        .await
+        .ok();
     let shown = gateway.manage("GET", &path, None).await.ok();
     assert_eq!((&shown["mode"], &shown["policy"]), (&json!("auto"), &json!("manual")));
     assert_eq!((&shown["tags"], &shown["timeoutMs"]), (&json!(["b"]), &json!(5)));

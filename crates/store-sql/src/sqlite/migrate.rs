@@ -2,8 +2,8 @@
 //!
 //! Never edits data outside the embedded files, and never touches a database that a newer release wrote.
 
+use domain::ids::sha256_hex;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
-use sha2::{Digest, Sha256};
 use store::StoreError;
 
 use crate::error::SqlError;
@@ -66,7 +66,7 @@ fn check(applied: &[(u32, String)], migrations: &[Migration]) -> Result<(), SqlE
         if migration.number != *number {
             return Err(SqlError::MigrationMissing(migration.number));
         }
-        if checksum(migration.sql) != *sha256 {
+        if sha256_hex(migration.sql) != *sha256 {
             return Err(SqlError::MigrationChanged(*number));
         }
     }
@@ -77,20 +77,10 @@ fn run(transaction: &Transaction<'_>, migration: &Migration) -> Result<(), SqlEr
     transaction.execute_batch(migration.sql)?;
     transaction.execute(
         "INSERT INTO schema_migrations (number, name, sha256, applied_at) VALUES (?1, ?2, ?3, ?4)",
-        (migration.number, migration.name, checksum(migration.sql), jiff::Timestamp::now().to_string()),
+        (migration.number, migration.name, sha256_hex(migration.sql), jiff::Timestamp::now().to_string()),
     )?;
     tracing::info!(number = migration.number, name = migration.name, "database migration applied");
     Ok(())
-}
-
-/// Lower-case hex.
-fn checksum(sql: &str) -> String {
-    use std::fmt::Write as _;
-    Sha256::digest(sql.as_bytes()).iter().fold(String::with_capacity(64), |mut hex, byte| {
-        // Writing to a String cannot fail.
-        write!(hex, "{byte:02x}").ok();
-        hex
-    })
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use store::Store;
 use store_sql::SqliteStore;
 use tempfile::TempDir;
 
+#[expect(clippy::unused_async, reason = "other stores open a connection here")]
 async fn fresh() -> (Arc<dyn Store>, TempDir) {
     let (folder, path) = crate::folder();
     (SqliteStore::open(&path).unwrap(), folder)

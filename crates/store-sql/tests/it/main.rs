@@ -1,5 +1,5 @@
 //! What only `SQLite` can get wrong, and the contract that every store keeps.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod broken;
 mod contract;

@@ -29,7 +29,7 @@ fn option() -> impl Strategy<Value = Option<String>> {
     prop::option::of(any::<String>())
 }
 
-/// Numbers that SQLite can hold.
+/// Numbers that `SQLite` can hold.
 fn number() -> impl Strategy<Value = u64> {
     0..=i64::MAX.unsigned_abs()
 }

@@ -1,4 +1,9 @@
 //! Tests of the fakes themselves: a fake that lets everything pass would prove nothing.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "helpers of tests fail by panic, as tests do"
+)]
 
 mod client;
 mod refusals_anthropic_messages;

@@ -29,12 +29,11 @@ fn call(id: &str, name: &str) -> Value {
 
 fn with(pointer: &str, value: Value) -> Value {
     let mut body = legal();
-    match body.pointer_mut(pointer) {
-        Some(place) => *place = value,
-        None => {
-            let (parent, key) = pointer.rsplit_once('/').unwrap();
-            body.pointer_mut(parent).unwrap()[key] = value;
-        }
+    let (parent, key) = pointer.rsplit_once('/').unwrap();
+    let parent = body.pointer_mut(parent).unwrap();
+    match parent {
+        Value::Array(list) => list[key.parse::<usize>().unwrap()] = value,
+        _ => parent[key] = value,
     }
     body
 }

@@ -12,11 +12,11 @@ use crate::client::{chat, client, message, post};
 const CHAT: &str = "/v1/chat/completions";
 const MESSAGES: &str = "/v1/messages";
 
-fn ask_chat(list: Value) -> Value {
+fn ask_chat(list: &Value) -> Value {
     json!({"model": "m", "messages": list, "tools": [{"type": "function", "function": {"name": "f__1_0_0"}}]})
 }
 
-fn ask_messages(list: Value) -> Value {
+fn ask_messages(list: &Value) -> Value {
     json!({"model": "m", "max_tokens": 9, "messages": list,
         "tools": [{"name": "f__1_0_0", "input_schema": {"type": "object"}}]})
 }
@@ -30,12 +30,12 @@ fn streamed(mut body: Value) -> Value {
 async fn a_chat_turn_of_two_rounds_passes() {
     let fake = FakeUpstream::start(Script::s2("f", json!({"a": 1}))).await;
     let user = json!({"role": "user", "content": "hi"});
-    let (_, answer) = chat(&fake, &ask_chat(json!([user]))).await;
+    let (_, answer) = chat(&fake, &ask_chat(&json!([user]))).await;
     let said = &answer["choices"][0]["message"];
     assert_eq!(answer["choices"][0]["finish_reason"], "tool_calls");
     assert_eq!(said["tool_calls"][0]["function"], json!({"name": "f__1_0_0", "arguments": "{\"a\":1}"}));
     let result = json!({"role": "tool", "tool_call_id": said["tool_calls"][0]["id"], "content": "1"});
-    let (_, answer) = chat(&fake, &ask_chat(json!([user, said, result]))).await;
+    let (_, answer) = chat(&fake, &ask_chat(&json!([user, said, result]))).await;
     assert_eq!(answer["choices"][0]["message"]["content"], "done");
     assert_eq!(answer["usage"]["total_tokens"], 18);
     let requests = fake.requests();
@@ -47,12 +47,12 @@ async fn a_chat_turn_of_two_rounds_passes() {
 async fn a_messages_turn_of_two_rounds_passes() {
     let fake = FakeUpstream::start(Script::s2("f", json!({"a": 1}))).await;
     let user = json!({"role": "user", "content": "hi"});
-    let (_, answer) = message(&fake, &ask_messages(json!([user]))).await;
+    let (_, answer) = message(&fake, &ask_messages(&json!([user]))).await;
     assert_eq!(answer["stop_reason"], "tool_use");
     assert_eq!(answer["content"][0]["input"], json!({"a": 1}));
     let result = json!({"type": "tool_result", "tool_use_id": answer["content"][0]["id"], "content": "1"});
     let list = json!([user, {"role": "assistant", "content": answer["content"]}, {"role": "user", "content": [result]}]);
-    let (_, answer) = message(&fake, &ask_messages(list)).await;
+    let (_, answer) = message(&fake, &ask_messages(&list)).await;
     assert_eq!(answer["content"], json!([{"type": "text", "text": "done"}]));
     assert!(fake.refusals().is_empty());
 }
@@ -60,7 +60,7 @@ async fn a_messages_turn_of_two_rounds_passes() {
 #[tokio::test]
 async fn a_forbidden_call_becomes_text() {
     let fake = FakeUpstream::start(vec![Round::calls([Call::new("f", json!({}))])]).await;
-    let mut body = ask_chat(json!([{"role": "user", "content": "hi"}]));
+    let mut body = ask_chat(&json!([{"role": "user", "content": "hi"}]));
     body["tool_choice"] = json!("none");
     let (_, answer) = chat(&fake, &body).await;
     assert_eq!(answer["choices"][0]["message"]["content"], "no tools");
@@ -92,8 +92,8 @@ async fn cases_closures_and_json_choose_rounds() {
 async fn every_cut_gives_the_same_stream() {
     let round = Round::calls([Call::raw("f", "{\"a\": \"那\"")]).saying("个🙂 é").id_of_first("call_1");
     for (path, body) in [
-        (CHAT, ask_chat(json!([{"role": "user", "content": "hi"}]))),
-        (MESSAGES, ask_messages(json!([{"role": "user", "content": "hi"}]))),
+        (CHAT, ask_chat(&json!([{"role": "user", "content": "hi"}]))),
+        (MESSAGES, ask_messages(&json!([{"role": "user", "content": "hi"}]))),
     ] {
         let mut seen = Vec::new();
         for cut in
@@ -136,7 +136,7 @@ async fn the_usage_chunk_is_sent_on_demand() {
 async fn failures_arrive_as_scripted() {
     let fake = FakeUpstream::start(Script::default()).await;
     let user = json!([{"role": "user", "content": "hi"}]);
-    for (path, body) in [(CHAT, ask_chat(user.clone())), (MESSAGES, ask_messages(user.clone()))] {
+    for (path, body) in [(CHAT, ask_chat(&user)), (MESSAGES, ask_messages(&user))] {
         for body in [body.clone(), streamed(body)] {
             let url = format!("{}{path}", fake.base_url());
             let send = async || {
@@ -159,15 +159,15 @@ async fn failures_arrive_as_scripted() {
         }
     }
     fake.set_script(vec![Round::http_error(429, json!({"error": "slow"}))]);
-    assert_eq!(chat(&fake, &ask_chat(user.clone())).await, (429, json!({"error": "slow"})));
+    assert_eq!(chat(&fake, &ask_chat(&user)).await, (429, json!({"error": "slow"})));
     fake.set_script(vec![Round::fails(Fault::status(529))]);
-    let (status, answer) = message(&fake, &ask_messages(user)).await;
+    let (status, answer) = message(&fake, &ask_messages(&user)).await;
     assert_eq!((status, &answer["error"]["type"]), (529, &json!("overloaded_error")));
 }
 
 #[tokio::test]
 async fn a_caller_that_leaves_is_noticed() {
-    let fake = FakeUpstream::start(vec![Round::text("a b c").delay_within(Duration::from_secs(60))]).await;
+    let fake = FakeUpstream::start(vec![Round::text("a b c").delay_within(Duration::from_mins(1))]).await;
     let body = streamed(json!({"model": "m", "messages": [{"role": "user", "content": "hi"}]}));
     let mut response = post(&fake, CHAT, &body).await;
     assert!(response.chunk().await.unwrap().is_some());
@@ -178,6 +178,37 @@ async fn a_caller_that_leaves_is_noticed() {
     tokio::task::yield_now().await;
     let again = client().get(format!("{url}/__requests")).send().await;
     assert!(again.is_err(), "the port is closed with the handle");
+}
+
+#[tokio::test]
+async fn every_streamed_shape_passes_the_linter() {
+    let rounds = [
+        Round::text("个🙂 done"),
+        Round::calls([Call::new("f", json!({"a": "é"}))]),
+        Round::calls([Call::new("f", json!({})), Call::raw("g", "{\"a\": 1}")])
+            .saying("first")
+            .reasoning("hm"),
+        Round::calls([Call::raw("f", "")]).thinking("hm", "sig").redacted_thinking("data"),
+        Round::text("cut").finish("length"),
+        Round::text("ends badly").then(Fault::ErrorEvent { after_events: 4, message: "tired".into() }),
+    ];
+    for round in rounds {
+        let user = json!([{"role": "user", "content": "hi"}]);
+        let mut thinking = streamed(ask_messages(&user));
+        thinking["thinking"] = json!({"type": "enabled", "budget_tokens": 1024});
+        let fake = FakeUpstream::start(vec![round.clone()]).await;
+        for (path, dialect, body) in [
+            (CHAT, "openai_chat", streamed(ask_chat(&user))),
+            (MESSAGES, "anthropic_messages", streamed(ask_messages(&user))),
+            (MESSAGES, "anthropic_messages", thinking),
+        ] {
+            let bytes = post(&fake, path, &body).await.bytes().await.unwrap();
+            let summary = testkit::sse_lint::lint(dialect, &bytes);
+            let summary = summary.unwrap_or_else(|problem| panic!("{dialect} {round:?}: {problem}"));
+            assert_eq!(summary.calls.len(), round.calls.len());
+            assert_eq!(summary.error.is_some(), round.fault.is_some());
+        }
+    }
 }
 
 /// Test sugar: fixes the first call's id.

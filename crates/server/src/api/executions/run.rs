@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
 use axum::extract::FromRequest as _;
+use axum::extract::{Request, State};
 use axum::{Extension, Json};
 use domain::{Door, SkillRef};
 use executor::{Refusal, Run};

@@ -43,7 +43,11 @@ fn read(mut body: Fields) -> Result<(Skill, bool), ApiError> {
     let owner = body.parsed("apiKeyId", |owner| {
         let length = owner.chars().count();
         let legal = (1..=OWNER_CHARS).contains(&length) && !owner.chars().any(char::is_control);
-        if legal { Ok(owner.to_owned()) } else { Err(format!("has 1 to {OWNER_CHARS} characters, none of them control characters")) }
+        if legal {
+            Ok(owner.to_owned())
+        } else {
+            Err(format!("has 1 to {OWNER_CHARS} characters, none of them control characters"))
+        }
     });
     let skill = Skill {
         id: ids::new_id(),

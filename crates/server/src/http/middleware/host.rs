@@ -58,7 +58,10 @@ fn is_cross_site(headers: &HeaderMap, host: &str, app: &App) -> bool {
         let origin = origin.to_str().unwrap_or_default();
         let web = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
         match web.and_then(|rest| rest.parse::<Authority>().ok()) {
-            Some(origin) => !bare(origin.host()).eq_ignore_ascii_case(bare(host)) && !listed(&app.config.allowed_hosts, &origin),
+            Some(origin) => {
+                !bare(origin.host()).eq_ignore_ascii_case(bare(host))
+                    && !listed(&app.config.allowed_hosts, &origin)
+            }
             None => true,
         }
     })
@@ -72,13 +75,11 @@ fn bare(host: &str) -> &str {
 
 fn is_loopback(host: &Authority) -> bool {
     let host = bare(host.host());
-    match host.parse::<IpAddr>() {
-        Ok(ip) => ip.to_canonical().is_loopback(),
-        Err(_) => {
-            let host = host.to_ascii_lowercase();
-            host == "localhost" || host.ends_with(".localhost")
-        }
+    if let Ok(ip) = host.parse::<IpAddr>() {
+        return ip.to_canonical().is_loopback();
     }
+    let host = host.to_ascii_lowercase();
+    host == "localhost" || host.ends_with(".localhost")
 }
 
 /// Entries are host names, with a port or without.
@@ -94,10 +95,25 @@ mod tests {
 
     #[test]
     fn knows_loopback_by_name_and_number() {
-        for yes in ["localhost", "LOCALHOST:1", "a.localhost:80", "127.0.0.1:20128", "127.9.9.9", "[::1]:1", "localhost."] {
+        for yes in [
+            "localhost",
+            "LOCALHOST:1",
+            "a.localhost:80",
+            "127.0.0.1:20128",
+            "127.9.9.9",
+            "[::1]:1",
+            "localhost.",
+        ] {
             assert!(is_loopback(&yes.parse().unwrap()), "{yes}");
         }
-        for no in ["evil.example", "localhost.evil.example", "10.0.0.1", "[::2]", "127.0.0.1.evil.example", "notlocalhost"] {
+        for no in [
+            "evil.example",
+            "localhost.evil.example",
+            "10.0.0.1",
+            "[::2]",
+            "127.0.0.1.evil.example",
+            "notlocalhost",
+        ] {
             assert!(!is_loopback(&no.parse().unwrap()), "{no}");
         }
     }

@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Response};
 use crate::error::ApiError;
 
 /// For `tower_http::catch_panic`.
+#[expect(clippy::needless_pass_by_value, reason = "the signature that tower-http asks for")]
 pub(crate) fn answer(payload: Box<dyn Any + Send + 'static>) -> Response {
     let text = payload.downcast_ref::<&str>().map(|s| (*s).to_owned());
     let text = text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();

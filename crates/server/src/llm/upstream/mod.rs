@@ -54,8 +54,8 @@ impl UpstreamConfig {
             api_key,
             models: vec!["*".to_owned()],
             connect_timeout: Duration::from_secs(10),
-            first_byte_timeout: Duration::from_secs(600),
-            idle_timeout: Duration::from_secs(300),
+            first_byte_timeout: Duration::from_mins(10),
+            idle_timeout: Duration::from_mins(5),
         }
     }
 }

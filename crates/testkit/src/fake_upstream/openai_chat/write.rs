@@ -10,17 +10,21 @@ const CREATED: u64 = 1_790_000_000;
 
 /// `chat.completion`.
 pub(super) fn plain(reply: &Reply) -> Value {
-    let mut message =
-        json!({"role": "assistant", "content": content(reply), "refusal": null, "annotations": []});
+    let mut message = serde_json::Map::new();
+    let mut set = |key: &str, value: Value| message.insert(key.to_owned(), value);
+    set("role", json!("assistant"));
+    set("content", content(reply));
+    set("refusal", json!(null));
+    set("annotations", json!([]));
     if let Some(reasoning) = &reply.reasoning {
-        message["reasoning_content"] = json!(reasoning);
+        set("reasoning_content", json!(reasoning));
     }
     if !reply.calls.is_empty() {
         let calls = reply.calls.iter().map(|call| {
             json!({"id": call.id, "type": "function",
                 "function": {"name": call.name, "arguments": call.arguments}})
         });
-        message["tool_calls"] = calls.collect();
+        set("tool_calls", calls.collect());
     }
     json!({
         "id": id(reply), "object": "chat.completion", "created": CREATED, "model": reply.model,
@@ -31,12 +35,9 @@ pub(super) fn plain(reply: &Reply) -> Value {
 
 /// `chat.completion.chunk` events and the end mark.
 pub(super) fn events(reply: &Reply) -> Vec<String> {
-    let mut deltas =
-        vec![json!({"role": "assistant", "content": if reply.calls.is_empty() || reply.text.is_some() {
-        json!("")
-    } else {
-        json!(null)
-    }, "refusal": null})];
+    let says = reply.calls.is_empty() || reply.text.is_some();
+    let content = if says { json!("") } else { json!(null) };
+    let mut deltas = vec![json!({"role": "assistant", "content": content, "refusal": null})];
     for piece in reply.reasoning.as_deref().map(pieces).unwrap_or_default() {
         deltas.push(json!({"reasoning_content": piece}));
     }
@@ -74,8 +75,8 @@ fn chunk(reply: &Reply, choices: &Value, tokens: Option<&Usage>) -> String {
         "id": id(reply), "object": "chat.completion.chunk", "created": CREATED, "model": reply.model,
         "service_tier": "default", "system_fingerprint": "fp_fake", "choices": choices,
     });
-    if reply.include_usage {
-        chunk["usage"] = tokens.map_or(json!(null), usage);
+    if let (true, Some(members)) = (reply.include_usage, chunk.as_object_mut()) {
+        members.insert("usage".to_owned(), tokens.map_or(json!(null), usage));
     }
     format!("data: {chunk}\n\n")
 }

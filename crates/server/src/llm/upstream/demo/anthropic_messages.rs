@@ -16,12 +16,12 @@ impl super::Voice for Voice {
     fn see(&self, body: &Value) -> Seen {
         let messages = list(body, "messages");
         let word = |v: &Value, m: &str| v.get(m).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let uses: Vec<Value> = messages.iter().flat_map(|m| list(m, "content")).collect();
+        let blocks: Vec<Value> = messages.iter().flat_map(|m| list(m, "content")).collect();
         let last = messages.last().map(|m| list(m, "content")).unwrap_or_default();
         let mut results = Vec::new();
         for block in last.iter().filter(|b| word(b, "type") == "tool_result") {
             let id = word(block, "tool_use_id");
-            let called = uses.iter().find(|b| word(b, "type") == "tool_use" && word(b, "id") == id);
+            let called = blocks.iter().find(|b| word(b, "type") == "tool_use" && word(b, "id") == id);
             let name = called.map_or_else(|| "tool".to_owned(), |b| word(b, "name"));
             results.push((name, text(block.get("content"))));
         }

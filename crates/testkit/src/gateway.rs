@@ -1,0 +1,90 @@
+//! The built gateway as a child process on a fresh data folder, for tests and benchmarks from outside.
+//!
+//! It is stopped by its pid, never by name, and takes its data folder with it.
+#![expect(clippy::panic, clippy::expect_used, reason = "a test without its gateway has nothing to report but this")]
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// A running gateway.
+#[derive(Debug)]
+pub struct Gateway {
+    process: Child,
+    /// `http://127.0.0.1:PORT`.
+    pub base: String,
+    /// The management token.
+    pub token: String,
+    program: PathBuf,
+    data: tempfile::TempDir,
+}
+
+/// The management token of every gateway under test.
+const TOKEN: &str = "omt_test-token-of-a-gateway-under-test";
+
+impl Gateway {
+    /// Starts `program` with this configuration text, on a free port.
+    pub fn start(program: &Path, config: &str) -> Self {
+        let data = tempfile::tempdir().expect("a temporary folder");
+        std::fs::write(data.path().join("omni-skills.toml"), config).expect("the configuration is written");
+        let (process, base) = spawn(program, data.path());
+        Self { process, base, token: TOKEN.to_owned(), program: program.to_owned(), data }
+    }
+
+    /// Starts it in front of one upstream that speaks every dialect; `more` is further configuration.
+    pub fn in_front_of(program: &Path, upstream: &str, more: &str) -> Self {
+        let dialects: Vec<_> = dialects::ALL.iter().map(|d| format!("\"{}\"", d.name())).collect();
+        let dialects = dialects.join(", ");
+        let entry = format!("[[upstreams]]\nname = \"fake\"\ndialect = [{dialects}]\nbase_url = \"{upstream}\"\n");
+        Self::start(program, &format!("{entry}passthrough = false\n{more}"))
+    }
+
+    /// Kills it without warning and starts it again on the same data.
+    pub fn kill_and_restart(&mut self) {
+        self.stop();
+        (self.process, self.base) = spawn(&self.program, self.data.path());
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Its data folder.
+    pub fn data_dir(&self) -> &Path {
+        self.data.path()
+    }
+
+    fn stop(&mut self) {
+        // Killed or gone already: either is stopped.
+        drop(self.process.kill());
+        drop(self.process.wait());
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn spawn(program: &Path, data: &Path) -> (Child, String) {
+    let mut process = Command::new(program)
+        .args(["serve", "--port", "0", "--config"])
+        .arg(data.join("omni-skills.toml"))
+        .arg("--data-dir")
+        .arg(data)
+        .env("OMNI_SKILLS_MGMT_TOKEN", TOKEN)
+        .env("RUST_LOG", "warn")
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the gateway starts");
+    let stdout = process.stdout.take().expect("its output is piped");
+    for line in BufReader::new(stdout).lines() {
+        let line = line.expect("its output is text");
+        if let Some((_, base)) = line.split_once("listens on ") {
+            return (process, base.trim().to_owned());
+        }
+    }
+    panic!("the gateway ended before it listened");
+}

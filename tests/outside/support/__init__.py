@@ -1,0 +1,1 @@
+"""Processes, scripts and SDK drivers of the outside tests."""
