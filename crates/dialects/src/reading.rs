@@ -83,7 +83,7 @@ fn omni(tool: &Container<'_>) -> Option<String> {
 
 /// Whether an element of `tools` asks for a skill of ours.
 pub(crate) fn is_omni(tools: &Container<'_>, item: &Item<'_>) -> bool {
-    item.value.contains("omni") && tools.element(item).is_some_and(|tool| omni(&tool).is_some())
+    tools.element(item).is_some_and(|tool| omni(&tool).is_some())
 }
 
 /// The name in a tool's definition, or in a choice of one tool.

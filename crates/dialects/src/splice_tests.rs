@@ -58,7 +58,8 @@ fn half_a_surrogate_in_a_key_does_no_harm() {
 fn deep_nesting_costs_no_stack() {
     let deep = format!("{{\"a\":{}{},\"b\":1}}", "[".repeat(500_000), "]".repeat(500_000));
     assert_eq!(members(&deep, &[], &[("b", "2")]), deep.replace("\"b\":1", "\"b\":2"));
-    assert!(Container::object(&deep[..1000], &deep[..1000]).is_err());
+    let open = "[".repeat(1000);
+    assert!(Container::array(&open, &open).is_err());
 }
 
 #[test]
@@ -139,7 +140,7 @@ proptest! {
         let mut edits = Edits::new(&doc);
         edits.elements(&array, &|_| false, &new);
         let edited = edits.apply();
-        prop_assert!(edited.starts_with(&doc[..array.end()]));
+        prop_assert!(edited.starts_with(doc.get(..array.end()).unwrap()));
         let mut edits = Edits::new(&doc);
         edits.elements(&array, &|i| all[i].1, &new);
         let edited = edits.apply();

@@ -3,15 +3,15 @@ use proptest::prelude::*;
 
 fn read(chunks: &[&[u8]]) -> Result<Vec<Frame>, TooLarge> {
     let mut framer = Framer::new(1000);
-    let mut frames = Vec::new();
+    let mut all = Vec::new();
     for chunk in chunks {
         framer.push(chunk);
         while let Some(frame) = framer.next()? {
-            frames.push(frame);
+            all.push(frame);
         }
     }
-    frames.extend(framer.finish()?);
-    Ok(frames)
+    all.extend(framer.finish()?);
+    Ok(all)
 }
 
 fn data(body: &[u8]) -> Vec<Option<String>> {

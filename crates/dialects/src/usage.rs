@@ -44,13 +44,11 @@ fn plus(sum: &mut Map<String, Value>, more: &Map<String, Value>) {
 }
 
 fn add(a: &serde_json::Number, b: &serde_json::Number) -> serde_json::Number {
-    match (a.as_u64(), b.as_u64()) {
-        (Some(a), Some(b)) => a.saturating_add(b).into(),
-        _ => {
-            let sum = a.as_f64().unwrap_or_default() + b.as_f64().unwrap_or_default();
-            serde_json::Number::from_f64(sum).unwrap_or_else(|| a.clone())
-        }
+    if let (Some(a), Some(b)) = (a.as_u64(), b.as_u64()) {
+        return a.saturating_add(b).into();
     }
+    let sum = a.as_f64().unwrap_or_default() + b.as_f64().unwrap_or_default();
+    serde_json::Number::from_f64(sum).unwrap_or_else(|| a.clone())
 }
 
 #[cfg(test)]

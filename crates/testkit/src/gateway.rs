@@ -1,7 +1,11 @@
 //! The built gateway as a child process on a fresh data folder, for tests and benchmarks from outside.
 //!
 //! It is stopped by its pid, never by name, and takes its data folder with it.
-#![expect(clippy::panic, clippy::expect_used, reason = "a test without its gateway has nothing to report but this")]
+#![expect(
+    clippy::panic,
+    clippy::expect_used,
+    reason = "a test without its gateway has nothing to report but this"
+)]
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -35,7 +39,8 @@ impl Gateway {
     pub fn in_front_of(program: &Path, upstream: &str, more: &str) -> Self {
         let dialects: Vec<_> = dialects::ALL.iter().map(|d| format!("\"{}\"", d.name())).collect();
         let dialects = dialects.join(", ");
-        let entry = format!("[[upstreams]]\nname = \"fake\"\ndialect = [{dialects}]\nbase_url = \"{upstream}\"\n");
+        let entry =
+            format!("[[upstreams]]\nname = \"fake\"\ndialect = [{dialects}]\nbase_url = \"{upstream}\"\n");
         Self::start(program, &format!("{entry}passthrough = false\n{more}"))
     }
 

@@ -1,7 +1,7 @@
 //! Fakes and checks that tests of all crates share. Only ever a dev-dependency; never part of the product.
 
-pub mod gateway;
 pub mod fake_upstream;
+pub mod gateway;
 pub mod script;
 pub mod sse_lint;
 pub mod store_contract;

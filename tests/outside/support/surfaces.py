@@ -3,6 +3,7 @@
 `ask` sends one request and returns what an application would have. SDK errors are not caught.
 """
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -76,7 +77,7 @@ def ask(surface, gateway, prompt="please help", *, key=None, headers=None, clien
 
 def _chat(client, request):
     raw = client.chat.completions.with_raw_response.create(**request)
-    return _of_completion(raw.parse(), headers=raw.headers, sent=raw.http_request.content, whole=raw.text)
+    return _of_completion(raw.parse(), headers=raw.headers, sent=raw.http_request.content, whole=raw.http_response.text)
 
 
 def _of_completion(completion, **more):
@@ -135,7 +136,7 @@ def _chat_helper(client, request):
 
 def _message(client, request):
     raw = client.messages.with_raw_response.create(**request)
-    return _of_message(raw.parse(), headers=raw.headers, sent=raw.http_request.content, whole=raw.text)
+    return _of_message(raw.parse(), headers=raw.headers, sent=raw.http_request.content, whole=raw.http_response.text)
 
 
 def _of_message(message, **more):
@@ -154,8 +155,6 @@ def _message_stream(client, request):
 
 def feed_message(answer, events):
     """Adds events as an application would; checks that they are one stream."""
-    import json
-
     starts, index = 0, -1
     for event in events:
         answer.whole += event.to_json(indent=None) + "\n"

@@ -85,17 +85,7 @@ impl Dialect for AnthropicMessages {
     ) -> Result<Bytes, Fault> {
         let message = String::from_utf8(round.message.to_vec())
             .map_err(|error| Fault::Unreadable(error.to_string()))?;
-        let blocks: Vec<Value> = results
-            .iter()
-            .map(|result| {
-                let mut block =
-                    json!({"type": "tool_result", "tool_use_id": result.call_id, "content": result.content});
-                if result.is_error {
-                    block["is_error"] = true.into();
-                }
-                block
-            })
-            .collect();
+        let blocks: Vec<Value> = results.iter().map(tool_result).collect();
         let answers = json!({"role": "user", "content": blocks}).to_string();
         writing::follow_up(&WIRE, body, &[message, answers], ask, ours)
     }
@@ -106,6 +96,15 @@ impl Dialect for AnthropicMessages {
 
     fn error_body(&self, error: &WireError) -> Bytes {
         error_json(error).to_string().into()
+    }
+}
+
+fn tool_result(result: &ToolResult) -> Value {
+    let (id, content) = (&result.call_id, &result.content);
+    if result.is_error {
+        json!({"type": "tool_result", "tool_use_id": id, "content": content, "is_error": true})
+    } else {
+        json!({"type": "tool_result", "tool_use_id": id, "content": content})
     }
 }
 

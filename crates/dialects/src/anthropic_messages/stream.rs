@@ -9,7 +9,7 @@ use super::block::Draft;
 use super::{error_json, finish_of, message_of, usage};
 use crate::answer::{Answer, Ending, Fault, Owned, Round};
 use crate::json;
-use crate::limits::{BODY_BYTES, EVENT_BYTES, HELD_BYTES};
+use crate::limits::{BODY_BYTES, EVENT_BYTES, HELD_BYTES, PARTS};
 use crate::request::WireError;
 use crate::splice::{Container, Edits};
 use crate::sse::{self, Frame, Framer};
@@ -112,6 +112,7 @@ impl Stream {
             "content_block_start" => {
                 let block = top.value("content_block").unwrap_or("{}");
                 self.begin_block(number(&top)?, block);
+                self.check_size()?;
                 self.block_event(&frame, &top, out)?;
             }
             "content_block_delta" => {
@@ -174,7 +175,8 @@ impl Stream {
     }
 
     fn check_size(&self) -> Result<(), Fault> {
-        let fits = self.now.block_bytes <= BODY_BYTES && self.now.hidden_bytes <= HELD_BYTES;
+        let bytes_fit = self.now.block_bytes <= BODY_BYTES && self.now.hidden_bytes <= HELD_BYTES;
+        let fits = bytes_fit && self.now.blocks.len() <= PARTS;
         if fits { Ok(()) } else { Err(Fault::TooLarge) }
     }
 
@@ -244,7 +246,9 @@ impl Answer for Stream {
         let mut deltas = std::mem::take(&mut self.now.deltas);
         let last = deltas.pop();
         if !changed {
-            deltas.iter().for_each(|frame| frame.write(out));
+            for frame in &deltas {
+                frame.write(out);
+            }
         }
         let frame = last.as_ref();
         let data =

@@ -7,8 +7,20 @@ use domain::ToolCall;
 use serde_json::{Map, Value};
 
 use crate::answer::{Call, Fault, Owned};
-use crate::limits::{BODY_BYTES, HELD_BYTES};
+use crate::limits::{BODY_BYTES, HELD_BYTES, PARTS};
 use crate::merge;
+
+/// Whether the deltas of a call so far are shown as one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Merge {
+    /// Each as it came.
+    #[default]
+    No,
+    /// As one, in the place of the first.
+    Wanted,
+    /// That one has been written; the others fall away.
+    Done,
+}
 
 /// A call under construction.
 #[derive(Clone, Debug, Default)]
@@ -27,9 +39,7 @@ pub(super) struct Draft {
     pub(super) owned: bool,
     /// Its number among the calls that the client sees, once it has one.
     pub(super) number: Option<usize>,
-    /// Whether its deltas so far are to be shown as one, and whether they have been.
-    pub(super) is_to_merge: bool,
-    pub(super) is_merged: bool,
+    pub(super) merge: Merge,
 }
 
 impl Draft {
@@ -57,7 +67,7 @@ impl Draft {
     /// Whether a delta with this id and name begins another call in the same place.
     fn is_left_by(&self, id: &str, name: &str, place_known: bool) -> bool {
         let differs = !id.is_empty() && !self.id.is_empty() && id != self.id;
-        if name.is_empty() || (!id.is_empty() && id == self.id) {
+        if name.is_empty() || self.name.is_empty() || (!id.is_empty() && id == self.id) {
             return false;
         }
         if self.arguments.is_empty() {
@@ -126,6 +136,9 @@ impl Assembly {
             let index = element.shift_remove("index").filter(|index| !index.is_null());
             let place = self.place(index.as_ref(), &element);
             if place == self.calls.len() {
+                if place == PARTS {
+                    return Err(Fault::TooLarge);
+                }
                 self.calls.push(Draft { index, ..Draft::default() });
             }
             if let Some(draft) = self.calls.get_mut(place) {
@@ -155,12 +168,11 @@ impl Assembly {
 
     fn place(&self, index: Option<&Value>, element: &Map<String, Value>) -> usize {
         let (id, name, _) = parts(element);
-        let known = match index {
-            Some(_) => self.calls.iter().rposition(|draft| draft.index.as_ref() == index),
-            None => {
-                let same = self.calls.iter().rposition(|draft| !id.is_empty() && draft.id == id);
-                same.or(self.calls.len().checked_sub(1))
-            }
+        let known = if index.is_some() {
+            self.calls.iter().rposition(|draft| draft.index.as_ref() == index)
+        } else {
+            let same = self.calls.iter().rposition(|draft| !id.is_empty() && draft.id == id);
+            same.or(self.calls.len().checked_sub(1))
         };
         let stays = known.filter(|place| {
             self.calls.get(*place).is_some_and(|draft| !draft.is_left_by(&id, &name, index.is_some()))

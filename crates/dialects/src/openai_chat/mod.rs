@@ -1,12 +1,13 @@
 //! Chat completions: `POST /v1/chat/completions`, plain and streamed.
 //!
-//! Knows the shapes of OpenAI's chat API and of what imitates it. Never judges a request that the upstream can
+//! Knows the shapes of the original chat API and of what imitates it. Never judges a request that the upstream can
 //! judge itself.
 
 mod assemble;
 mod chunk;
 mod plain;
 mod stream;
+mod writer;
 
 use bytes::Bytes;
 use domain::{ToolDefinition, ToolResult};

@@ -6,7 +6,8 @@
 use serde_json::Value;
 
 use super::assemble::Assembly;
-use super::chunk::{self, Chunk};
+use super::chunk::Chunk;
+use super::writer::{self, Terminal, Writer};
 use super::{error_json, finish_of, usage};
 use crate::answer::{Answer, Ending, Fault, Finish, Owned, Round};
 use crate::json;
@@ -54,7 +55,7 @@ pub(super) struct Stream {
     owned: Owned,
     include_usage: bool,
     now: Now,
-    writer: chunk::Writer,
+    writer: Writer,
     totals: Totals,
     any_owned: bool,
     /// The finish frame whose other content has been shown.
@@ -73,7 +74,7 @@ impl Stream {
             now: Now::new(owned.clone()),
             owned,
             include_usage,
-            writer: chunk::Writer::default(),
+            writer: Writer::default(),
             totals: Totals::default(),
             any_owned: false,
             bare: None,
@@ -134,7 +135,8 @@ impl Stream {
             self.now.assembly.settle();
         }
         if self.now.finish.is_none() && self.now.queue.is_empty() && !self.now.assembly.is_undecided() {
-            return self.writer.pass(&frame, &chunk, &places, &mut self.now.assembly.calls, out);
+            self.writer.pass(&frame, &chunk, &places, &mut self.now.assembly.calls, out);
+            return Ok(());
         }
         self.now.queued_bytes += frame.raw.len();
         if self.now.queued_bytes > HELD_BYTES {
@@ -150,26 +152,26 @@ impl Stream {
     /// Shows what waits, but no finish.
     fn flush(&mut self, out: &mut Vec<u8>) -> Result<(), Fault> {
         let calls = &mut self.now.assembly.calls;
-        self.writer.begin_merging(calls);
+        writer::begin_merging(calls);
         for held in std::mem::take(&mut self.now.queue) {
             let chunk = Chunk::read(held.frame.data.as_deref().unwrap_or_default())?;
-            self.writer.pass(&held.frame, &chunk, &held.places, calls, out)?;
+            self.writer.pass(&held.frame, &chunk, &held.places, calls, out);
             if self.bare.is_none() && chunk.finish().is_some() {
                 self.bare = Some(held.frame);
             }
         }
         self.now.queued_bytes = 0;
-        self.writer.end_merging(calls);
+        writer::end_merging(calls);
         Ok(())
     }
 
-    fn terminal(&self, ending: &Ending) -> chunk::Terminal {
+    fn terminal(&self, ending: &Ending) -> Terminal {
         let changed = self.any_owned || self.writer.rounds() > 1;
         let shown = self.writer.visible_calls() > 0;
         let waiting = self.now.assembly.calls.iter().any(|draft| !draft.owned);
         let no_call_left = changed && !shown && !waiting && self.now.finish.as_deref() == Some("tool_calls");
         let summed = self.writer.rounds() > 1;
-        chunk::Terminal {
+        Terminal {
             finish: no_call_left.then_some("stop"),
             usage: if summed { usage(&self.totals, ending.input_usage_of_last_round) } else { None },
             omni: ending.omni.clone(),
@@ -213,21 +215,19 @@ impl Answer for Stream {
         let mut terminal = Some(self.terminal(ending));
         let held = std::mem::take(&mut self.now.queue);
         let calls = &mut self.now.assembly.calls;
-        self.writer.begin_merging(calls);
+        writer::begin_merging(calls);
         for Held { frame, places } in held {
             let chunk = Chunk::read(frame.data.as_deref().unwrap_or_default())?;
             match chunk.finish().and_then(|_| terminal.take()) {
-                Some(terminal) => {
-                    self.writer.finish(&frame, &chunk, Some((&places, calls)), &terminal, out)?
-                }
-                None => self.writer.pass(&frame, &chunk, &places, calls, out)?,
+                Some(terminal) => self.writer.finish(&frame, &chunk, Some((&places, calls)), &terminal, out),
+                None => self.writer.pass(&frame, &chunk, &places, calls, out),
             }
         }
         if let Some(terminal) = terminal {
             match self.bare.take() {
                 Some(frame) => {
                     let chunk = Chunk::read(frame.data.as_deref().unwrap_or_default())?;
-                    self.writer.finish(&frame, &chunk, None, &terminal, out)?;
+                    self.writer.finish(&frame, &chunk, None, &terminal, out);
                 }
                 None => self.writer.make_finish(&terminal, out),
             }

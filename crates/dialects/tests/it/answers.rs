@@ -117,7 +117,7 @@ fn input_usage_can_be_the_last_rounds() {
     };
     let rounds =
         [body(100, 10, &json!({"tool_calls": [our_call()]})), body(150, 20, &json!({"content": "x"}))];
-    let rounds: Vec<&[u8]> = rounds.iter().map(|round| round.as_bytes()).collect();
+    let rounds: Vec<&[u8]> = rounds.iter().map(String::as_bytes).collect();
     let turn = run_cut(CHAT, &plain(), &rounds, &ending, |body| vec![body]).unwrap();
     assert_eq!(
         turn.json()["usage"],
@@ -127,7 +127,7 @@ fn input_usage_can_be_the_last_rounds() {
 
     let call = (json!({"type": "tool_use", "id": "t", "name": "f__1_0_0", "input": {}}), vec![]);
     let rounds = [messages(&[call], "tool_use"), messages(&[], "end_turn")];
-    let rounds: Vec<&[u8]> = rounds.iter().map(|round| round.as_bytes()).collect();
+    let rounds: Vec<&[u8]> = rounds.iter().map(String::as_bytes).collect();
     let turn = run_cut(MESSAGES, &streamed(false), &rounds, &ending, |body| vec![body]).unwrap();
     assert_eq!(turn.lint(MESSAGES).usage, Some(json!({"input_tokens": 10, "output_tokens": 10})));
 }
@@ -226,6 +226,17 @@ fn held_arguments_are_capped() {
     let delta = json!({"type": "input_json_delta", "partial_json": piece});
     let block = json!({"type": "tool_use", "id": "t", "name": "f__1_0_0", "input": {}});
     let stream = messages(&[(block, vec![delta.clone(), delta.clone(), delta])], "tool_use");
+    assert_eq!(run(MESSAGES, &streamed(false), &[&stream]), Err(Fault::TooLarge));
+}
+
+#[test]
+fn the_number_of_calls_is_capped() {
+    let many: Vec<Value> =
+        (0..5000).map(|i| json!({"index": i, "id": format!("c{i}"), "function": {"name": "f"}})).collect();
+    let stream = chat(&[json!({"tool_calls": many})], "tool_calls");
+    assert_eq!(run(CHAT, &streamed(false), &[&stream]), Err(Fault::TooLarge));
+    let block = || (json!({"type": "text", "text": ""}), vec![]);
+    let stream = messages(&(0..5000).map(|_| block()).collect::<Vec<_>>(), "end_turn");
     assert_eq!(run(MESSAGES, &streamed(false), &[&stream]), Err(Fault::TooLarge));
 }
 

@@ -1,4 +1,11 @@
 //! The dialects from outside: requests, golden turns, odd providers, properties.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::needless_pass_by_value,
+    reason = "helpers of tests stop at the first surprise and take literals"
+)]
 
 mod answers;
 mod follow_ups;

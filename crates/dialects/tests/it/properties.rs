@@ -24,12 +24,11 @@ fn read_plain(dialect: &str, body: &Value) -> Summary {
     } else {
         seen.finish = body["stop_reason"].as_str().map(str::to_owned);
         for block in body["content"].as_array().unwrap() {
-            match block["type"].as_str() {
-                Some("text") => seen.texts.push(text(&block["text"])),
-                _ => {
-                    let (name, arguments) = (text(&block["name"]), block["input"].to_string());
-                    seen.calls.push(Call { id: text(&block["id"]), name, arguments });
-                }
+            if block["type"] == "text" {
+                seen.texts.push(text(&block["text"]));
+            } else {
+                let (name, arguments) = (text(&block["name"]), block["input"].to_string());
+                seen.calls.push(Call { id: text(&block["id"]), name, arguments });
             }
         }
     }
@@ -38,7 +37,7 @@ fn read_plain(dialect: &str, body: &Value) -> Summary {
 
 fn check(dialect: &str, rounds: &[ScriptedRound], size: usize) {
     let stream: Vec<String> = rounds.iter().map(|round| round.stream(dialect)).collect();
-    let stream: Vec<&[u8]> = stream.iter().map(|body| body.as_bytes()).collect();
+    let stream: Vec<&[u8]> = stream.iter().map(String::as_bytes).collect();
     let ending = Ending { omni: Some(json!({"turnId": "t"})), input_usage_of_last_round: false };
     let request = streamed(true);
     let streamed = run_cut(dialect, &request, &stream, &ending, |body| body.chunks(size).collect()).unwrap();
@@ -60,7 +59,12 @@ fn check(dialect: &str, rounds: &[ScriptedRound], size: usize) {
     }
     for n in 0..rounds.len() {
         assert_eq!(streamed.calls(n), plain.calls(n));
-        assert_eq!(streamed.message(n), plain.message(n));
+        // A streamed message without text has an empty one where a plain one has null.
+        let mut message = streamed.message(n);
+        if message["content"] == "" {
+            message["content"] = Value::Null;
+        }
+        assert_eq!(message, plain.message(n));
     }
     assert!(!streamed.text().contains("__1_0_0") && !plain.text().contains("__1_0_0"));
     let said: String =
@@ -77,9 +81,10 @@ fn feed_all(dialect: &str, request: &ClientRequest, pieces: &[Vec<u8>]) {
             break;
         }
     }
-    let _ = answer.end_round(&mut out);
-    let _ = answer.feed(b"data: {}\n\n", &mut out);
-    let _ = answer.finish(&Ending::default(), &mut out);
+    // The server stops at the first fault; going on must do no harm either.
+    drop(answer.end_round(&mut out));
+    drop(answer.feed(b"data: {}\n\n", &mut out));
+    drop(answer.finish(&Ending::default(), &mut out));
 }
 
 proptest! {

@@ -31,7 +31,7 @@ pub(crate) struct ScriptedRound {
 
 fn scripted_call(ours: impl Strategy<Value = bool>) -> impl Strategy<Value = ScriptedCall> {
     (ours, prop::option::of("[a-zé🙂\"\\\\]{0,6}"), 1usize..5).prop_map(|(ours, value, size)| {
-        let text = value.map(|value| json!({"v": value}).to_string()).unwrap_or_else(|| "{}".to_owned());
+        let text = value.map_or_else(|| "{}".to_owned(), |value| json!({"v": value}).to_string());
         let chars: Vec<char> = text.chars().collect();
         ScriptedCall { ours, pieces: chars.chunks(size).map(|piece| piece.iter().collect()).collect() }
     })

@@ -57,7 +57,7 @@ fn good_streams_pass_and_are_read() {
     let call = Call { id: "k".to_owned(), name: "f".to_owned(), arguments: "{}".to_owned() };
     let chat = lint("openai_chat", CHAT.as_bytes()).unwrap();
     assert_eq!((chat.text.as_str(), chat.finish.as_deref()), ("hé", Some("tool_calls")));
-    assert_eq!(chat.calls, [call.clone()]);
+    assert_eq!(chat.calls, std::slice::from_ref(&call));
     assert_eq!(chat.omni.unwrap()["rounds"], 1);
     assert_eq!(chat.usage.unwrap()["total_tokens"], 3);
     let message = lint("anthropic_messages", MESSAGE.as_bytes()).unwrap();
