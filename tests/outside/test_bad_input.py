@@ -53,12 +53,12 @@ TABLE = [
     ("mode a number", INSTALL, skill(mode=1), 422, ["mode"]),
     ("an unknown field", INSTALL, skill(apikeyid="x"), 400, ["apikeyid"]),
     ("an unknown handler", INSTALL, skill(handlerCode="return 1"), 422, ["echo-handler"]),
-    ("a schema that is a string", INSTALL, skill(schema="x"), 422, ["schema"]),
-    ("a property that is no schema", INSTALL, skill(schema={"input": {"properties": {"a": 5}}}), 422, ["a"]),
+    ("a schema that is a string", INSTALL, skill(schema="x"), 400, ["schema", "input"]),
+    ("a property that is no schema", INSTALL, skill(schema={"input": {"properties": {"a": 5}}}), 400, ["schema.input.a"]),
     ("a bad pattern", INSTALL, skill(schema={"input": {"type": "object", "properties": {"a": {"pattern": "("}}}}), 422, ["schema"]),
     ("the name of a built-in", INSTALL, skill(name="file_write"), 409, ["built-in"]),
     ("a key without a name", "/api/keys", {}, 400, ["name"]),
-    ("an unknown scope", "/api/keys", {"name": "x", "scopes": ["root"]}, 400, ["root", "proxy"]),
+    ("an unknown scope", "/api/keys", {"name": "x", "scopes": ["root"]}, 400, ["scopes[0]", "proxy"]),
 ]
 
 

@@ -40,6 +40,17 @@ pub struct Round {
     pub message: Bytes,
 }
 
+/// What a client will have of a turn's answer, as far as a later request can show it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shown {
+    /// All visible text, as the client will hold it.
+    pub text: String,
+    /// Ids of the client's calls, in order.
+    pub call_ids: Vec<String>,
+    /// The id of the answer.
+    pub id: Option<String>,
+}
+
 /// What the gateway adds when it ends a turn.
 #[derive(Clone, Debug, Default)]
 pub struct Ending {
@@ -80,6 +91,11 @@ pub trait Answer: Send {
     /// Ends the turn: the held finish, usage over all rounds, terminal marks. Calls of ours never show; with
     /// no call of the client's left, a finish that says "tool calls" becomes the normal one.
     fn finish(&mut self, ending: &Ending, out: &mut Vec<u8>) -> Result<(), Fault>;
+
+    /// The client's view of the answer; to be asked after [`Answer::finish`].
+    fn shown(&self) -> Shown {
+        Shown::default()
+    }
 
     /// Something that a silent stream may carry; nothing in a plain answer.
     fn keep_alive(&mut self, out: &mut Vec<u8>);

@@ -7,6 +7,7 @@
 mod answer;
 mod anthropic_messages;
 mod json;
+mod kept;
 mod limits;
 mod merge;
 mod openai_chat;
@@ -18,25 +19,29 @@ mod sse;
 mod usage;
 mod writing;
 
-pub use answer::{Answer, Call, Ending, Fault, Finish, Owned, Round};
+pub use answer::{Answer, Call, Ending, Fault, Finish, Owned, Round, Shown};
+pub use kept::{Anchor, Keeping, Kept};
 pub use request::{Ask, BadRequest, ClientRequest, WireError};
 
 use bytes::Bytes;
 use domain::{ToolDefinition, ToolResult};
+use serde_json::{Map, Value};
 
 /// One wire format of an LLM API.
 pub trait Dialect: Send + Sync {
     /// The word in configuration and logs, such as `openai_chat`.
     fn name(&self) -> &'static str;
 
-    /// The route that speaks it, such as `/v1/chat/completions`.
-    fn path(&self) -> &'static str;
+    /// The routes that speak it, such as `/v1/chat/completions`; `{name}` stands for one path segment. The first
+    /// is the usual one.
+    fn routes(&self) -> &'static [&'static str];
 
     /// The provider word for selection hints: `openai`, `anthropic`, `google`.
     fn provider(&self) -> &'static str;
 
-    /// Reads what the gateway needs from a request; the body itself is kept as it is.
-    fn read_request(&self, body: Bytes) -> Result<ClientRequest, BadRequest>;
+    /// Reads what the gateway needs from a request; the body itself is kept as it is. `target` is the path and
+    /// query that the client asked for, without a credential.
+    fn read_request(&self, target: &str, body: Bytes) -> Result<ClientRequest, BadRequest>;
 
     /// The body for the first round: `omni:` entries taken out, `tools` appended after the client's. Without
     /// either the client's bytes come back unchanged.
@@ -55,8 +60,48 @@ pub trait Dialect: Send + Sync {
         ours: &[String],
     ) -> Result<Bytes, Fault>;
 
+    /// Media type of the answer to a request that wants a stream.
+    fn stream_media_type(&self, _request: &ClientRequest) -> &'static str {
+        "text/event-stream; charset=utf-8"
+    }
+
+    /// Whether a definition can be written in this dialect; one that cannot is left out of the request.
+    fn can_emit(&self, _tool: &ToolDefinition) -> bool {
+        true
+    }
+
+    /// Arguments as the skill's own schema names them, where the dialect had to rename properties.
+    fn restore_arguments(&self, _parameters: &Value, arguments: Map<String, Value>) -> Map<String, Value> {
+        arguments
+    }
+
     /// A fresh reader and writer for the answer of one turn, streamed or not as the request says.
     fn answer(&self, request: &ClientRequest, owned: Owned) -> Box<dyn Answer>;
+
+    /// Places of the request's history where hidden rounds of earlier turns may belong.
+    fn anchors(&self, _request: &ClientRequest) -> Vec<Anchor> {
+        Vec::new()
+    }
+
+    /// The request with hidden rounds put back at their places. Whatever does not fit is left out; the result is
+    /// a request that the provider accepts, or the client's own.
+    fn restore(&self, request: &ClientRequest, _kept: &[(Anchor, Kept)]) -> Bytes {
+        request.raw.clone()
+    }
+
+    /// What has to be kept of a turn with hidden rounds. `body` asked the last round, which gave `last`; `parked`
+    /// are results of our calls in `last` where the client has calls to answer in the same message. `shown` is
+    /// the client's own view of the answer, as `Answer::shown` gives it.
+    fn keep(
+        &self,
+        _request: &ClientRequest,
+        _body: &Bytes,
+        _last: &Round,
+        _parked: &[ToolResult],
+        _shown: &Shown,
+    ) -> Option<Keeping> {
+        None
+    }
 
     /// An error in the shape that this dialect's SDKs understand, for an answer that has not begun.
     fn error_body(&self, error: &WireError) -> Bytes;
@@ -72,5 +117,17 @@ pub fn by_name(name: &str) -> Option<&'static dyn Dialect> {
 
 /// The dialect that is spoken on that path.
 pub fn by_path(path: &str) -> Option<&'static dyn Dialect> {
-    ALL.iter().copied().find(|dialect| dialect.path() == path)
+    ALL.iter().copied().find(|dialect| dialect.routes().iter().any(|route| fits(route, path)))
+}
+
+/// Whether a path is one of a route's.
+fn fits(route: &str, path: &str) -> bool {
+    let (mut wanted, mut given) = (route.split('/'), path.split('/'));
+    loop {
+        match (wanted.next(), given.next()) {
+            (None, None) => return true,
+            (Some(wanted), Some(given)) if wanted == given || (wanted.starts_with('{') && !given.is_empty()) => {}
+            _ => return false,
+        }
+    }
 }

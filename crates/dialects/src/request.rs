@@ -5,6 +5,8 @@ use bytes::Bytes;
 /// A request as far as the gateway reads it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientRequest {
+    /// Path and query that the upstream is asked for.
+    pub target: String,
     /// The body, untouched.
     pub raw: Bytes,
     /// The model's name; never empty.

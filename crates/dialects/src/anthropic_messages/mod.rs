@@ -46,15 +46,15 @@ impl Dialect for AnthropicMessages {
         "anthropic_messages"
     }
 
-    fn path(&self) -> &'static str {
-        "/v1/messages"
+    fn routes(&self) -> &'static [&'static str] {
+        &["/v1/messages"]
     }
 
     fn provider(&self) -> &'static str {
         "anthropic"
     }
 
-    fn read_request(&self, body: Bytes) -> Result<ClientRequest, BadRequest> {
+    fn read_request(&self, target: &str, body: Bytes) -> Result<ClientRequest, BadRequest> {
         let top = reading::open(&body)?;
         let mut request = reading::common(&top, &["messages", "tools", "tool_choice"])?;
         if let Some(metadata) = top.child("metadata") {
@@ -66,6 +66,7 @@ impl Dialect for AnthropicMessages {
         if request.inhibit.is_none() && (wants_format || top.value("output_format").is_some()) {
             request.inhibit = Some("structured output");
         }
+        target.clone_into(&mut request.target);
         request.raw = body;
         Ok(request)
     }

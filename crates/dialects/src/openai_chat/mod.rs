@@ -40,15 +40,15 @@ impl Dialect for OpenaiChat {
         "openai_chat"
     }
 
-    fn path(&self) -> &'static str {
-        "/v1/chat/completions"
+    fn routes(&self) -> &'static [&'static str] {
+        &["/v1/chat/completions"]
     }
 
     fn provider(&self) -> &'static str {
         "openai"
     }
 
-    fn read_request(&self, body: Bytes) -> Result<ClientRequest, BadRequest> {
+    fn read_request(&self, target: &str, body: Bytes) -> Result<ClientRequest, BadRequest> {
         let top = reading::open(&body)?;
         let edited = ["messages", "tools", "tool_choice", "parallel_tool_calls"];
         let mut request = reading::common(&top, &edited)?;
@@ -57,6 +57,7 @@ impl Dialect for OpenaiChat {
         request.inhibit = inhibit(&top)?;
         let options = top.child("stream_options");
         request.include_usage = options.is_some_and(|options| options.value("include_usage") == Some("true"));
+        target.clone_into(&mut request.target);
         request.raw = body;
         Ok(request)
     }

@@ -10,13 +10,13 @@ use crate::support::{CHAT, MESSAGES, dialect, tool};
 
 fn inject(name: &str, body: &str, tools: &[&str]) -> String {
     let dialect: &dyn Dialect = dialect(name);
-    let request = dialect.read_request(Bytes::copy_from_slice(body.as_bytes())).unwrap();
+    let request = dialect.read_request(dialect.routes()[0], Bytes::copy_from_slice(body.as_bytes())).unwrap();
     let tools: Vec<ToolDefinition> = tools.iter().map(|name| tool(name)).collect();
     String::from_utf8(dialect.inject(&request, &tools).to_vec()).unwrap()
 }
 
 fn names(name: &str, body: &str) -> Vec<String> {
-    dialect(name).read_request(Bytes::copy_from_slice(body.as_bytes())).unwrap().client_tools
+    dialect(name).read_request(dialect(name).routes()[0], Bytes::copy_from_slice(body.as_bytes())).unwrap().client_tools
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn nothing_to_do_gives_back_the_same_bytes() {
         ] {
             let dialect = dialect(name);
             let raw = Bytes::copy_from_slice(body.as_bytes());
-            let request = dialect.read_request(raw.clone()).unwrap();
+            let request = dialect.read_request(dialect.routes()[0], raw.clone()).unwrap();
             let injected = dialect.inject(&request, &[]);
             assert_eq!(injected.as_ptr(), raw.as_ptr());
             assert_eq!(injected, raw);

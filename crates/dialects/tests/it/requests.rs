@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::support::{CHAT, MESSAGES, dialect};
 
 fn read(name: &str, body: &str) -> Result<ClientRequest, BadRequest> {
-    dialect(name).read_request(Bytes::copy_from_slice(body.as_bytes()))
+    dialect(name).read_request(dialect(name).routes()[0], Bytes::copy_from_slice(body.as_bytes()))
 }
 
 /// A request with these members on top of the least that is needed.
@@ -46,6 +46,7 @@ fn every_member_of_a_chat_request_is_read() {
     assert_eq!(
         request,
         ClientRequest {
+            target: "/v1/chat/completions".to_owned(),
             raw: body.into(),
             model: "gpt-x".to_owned(),
             stream: true,
@@ -153,7 +154,7 @@ fn bodies_that_are_no_object_or_ambiguous_are_refused() {
             assert_eq!(error.to_string(), "`body` must be a JSON object");
         }
         assert!(matches!(
-            dialect(name).read_request(Bytes::from_static(b"{\"a\":\"\xff\"}")),
+            dialect(name).read_request(dialect(name).routes()[0], Bytes::from_static(b"{\"a\":\"\xff\"}")),
             Err(BadRequest::Json(_))
         ));
         let twice = read(name, r#"{"model":"m","messages":[],"tools":[],"t\u006fols":[]}"#).unwrap_err();

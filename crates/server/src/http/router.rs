@@ -114,8 +114,8 @@ impl Routes {
         let guarded = move |request: Request, next: Next| guard(access, request, next);
         let proxy = llm::routes().route_layer(from_fn(buffer)).route_layer(from_fn(guarded));
         self.router = self.router.merge(proxy);
-        for dialect in dialects::ALL {
-            self.list.push(RouteAccess { method: Method::POST, path: dialect.path(), access });
+        for path in dialects::ALL.iter().flat_map(|dialect| dialect.routes()).copied() {
+            self.list.push(RouteAccess { method: Method::POST, path, access });
         }
         self
     }

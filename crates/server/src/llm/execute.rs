@@ -68,7 +68,7 @@ fn plan_one(turn: &Turn, call: &Call, memory: &Memory, spent: &mut Spent, budget
     };
     let name = entry.skill.name.clone();
     let input = match results::arguments(&call.call.arguments) {
-        Ok(input) => input,
+        Ok(input) => turn.received.dialect.restore_arguments(entry.input(), input),
         Err(message) => return refused(Some(entry), "malformed_arguments", message),
     };
     if memory.failures.get(&name).is_some_and(|n| *n >= FAILURES) {

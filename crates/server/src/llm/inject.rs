@@ -53,10 +53,11 @@ impl Injected {
 /// Selects for one request and writes its first body.
 pub(super) fn inject(received: &Received) -> Injected {
     let request = &received.request;
-    let selection = match refusal(received) {
+    let mut selection = match refusal(received) {
         Some(why) => nothing(received, why),
         None => received.app.registry.current().select(&question(received)),
     };
+    leave_out_what_cannot_be_written(received, &mut selection);
     let entries = &selection.injected;
     let table = WireTable::new(
         entries.iter().map(|e| (e.skill.name.clone(), e.skill.version, e.skill.id.clone())),
@@ -73,6 +74,19 @@ pub(super) fn inject(received: &Received) -> Injected {
         labels: entries.iter().map(|e| e.skill.identity()).collect(),
         wire_names: tools.into_iter().map(|t| t.wire_name).collect(),
         table: Arc::new(table),
+    }
+}
+
+/// A skill whose schema this dialect has no words for is no reason to fail the chat.
+fn leave_out_what_cannot_be_written(received: &Received, selection: &mut Selection) {
+    let dialect = received.dialect;
+    let (fits, out): (Vec<_>, Vec<_>) =
+        std::mem::take(&mut selection.injected).into_iter().partition(|e| dialect.can_emit(&e.definition));
+    selection.injected = fits;
+    for entry in out {
+        let reason = format!("its schema cannot be written in the dialect {}", dialect.name());
+        tracing::warn!(skill = entry.skill.identity(), reason, "skill left out of a request");
+        selection.skipped.push(Skipped { name: entry.skill.name.clone(), reason: SkipReason::Broken(reason) });
     }
 }
 

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{DefaultBodyLimit, State};
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, Uri};
 use axum::routing::post;
 use axum::{Extension, Router};
 use bytes::Bytes;
@@ -36,11 +36,14 @@ pub(crate) fn routes() -> Router<Arc<App>> {
     for dialect in dialects::ALL.iter().copied() {
         let answer = move |State(app): State<Arc<App>>,
                            Extension(caller): Extension<Caller>,
+                           uri: Uri,
                            headers: HeaderMap,
                            body: Result<Bytes, BytesRejection>| {
-            receive::receive(dialect, app, caller, headers, body)
+            receive::receive(dialect, app, caller, uri, headers, body)
         };
-        router = router.route(dialect.path(), post(answer));
+        for route in dialect.routes() {
+            router = router.route(route, post(answer));
+        }
     }
     router.layer(DefaultBodyLimit::max(PROXY_BODY_BYTES))
 }

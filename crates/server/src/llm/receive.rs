@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use axum::extract::rejection::BytesRejection;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
 use bytes::Bytes;
 use dialects::{ClientRequest, Dialect, WireError};
@@ -49,10 +49,11 @@ pub(super) async fn receive(
     dialect: &'static dyn Dialect,
     app: Arc<App>,
     caller: Caller,
+    uri: Uri,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Response {
-    let received = match read(dialect, app, caller, headers, body) {
+    let received = match read(dialect, app, caller, &uri, headers, body) {
         Ok(received) => received,
         Err(error) => return failure::response(dialect, &error),
     };
@@ -68,6 +69,7 @@ fn read(
     dialect: &'static dyn Dialect,
     app: Arc<App>,
     caller: Caller,
+    uri: &Uri,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Received, WireError> {
@@ -78,7 +80,7 @@ fn read(
     let body = body.map_err(|rejection| unreadable(&rejection))?;
     let options = Options::read(&headers);
     let options = options.map_err(|e| failure::error(StatusCode::BAD_REQUEST, "bad_header", e.to_string()))?;
-    let request = dialect.read_request(body);
+    let request = dialect.read_request(&target(uri), body);
     let request = request.map_err(|e| failure::error(StatusCode::BAD_REQUEST, "bad_request", e.to_string()))?;
     let named = named(&options, &request)?;
     let upstream = app.upstreams.pick(dialect.name(), &request.model);
@@ -91,6 +93,13 @@ fn read(
     Ok(Received {
         app, dialect, caller, headers, options, request, named, upstream, credential, user, session, turn_id,
     })
+}
+
+/// Path and query as an upstream may see them: a key in the query is a credential, and not for its log.
+fn target(uri: &Uri) -> String {
+    let query = uri.query().unwrap_or_default().split('&');
+    let query: Vec<_> = query.filter(|pair| !pair.is_empty() && !pair.starts_with("key=")).collect();
+    if query.is_empty() { uri.path().to_owned() } else { format!("{}?{}", uri.path(), query.join("&")) }
 }
 
 fn named(options: &Options, request: &ClientRequest) -> Result<Vec<SkillRef>, WireError> {
@@ -135,6 +144,13 @@ fn session_of(caller: &Caller, user: Option<&str>, first: Option<&str>) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_key_in_the_query_does_not_go_up() {
+        let target = |text: &str| target(&text.parse().unwrap());
+        assert_eq!(target("/v1/messages?beta=true&key=secret"), "/v1/messages?beta=true");
+        assert_eq!(target("/v1/messages?key=secret"), "/v1/messages");
+    }
 
     #[test]
     fn a_session_is_stable_and_separates_users() {

@@ -114,7 +114,9 @@ async fn plain(turn: &Arc<Turn>, first: UpstreamAnswer) -> Response {
 
 fn stream(turn: &Arc<Turn>, first: UpstreamAnswer) -> Response {
     let mut headers = response_headers(&first.headers);
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
+    let received = &turn.received;
+    let media_type = received.dialect.stream_media_type(&received.request);
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
     turn.mark(&mut headers);

@@ -43,6 +43,7 @@ impl Turn {
         let received = &self.received;
         let question = Question {
             dialect: received.dialect,
+            target: &received.request.target,
             body,
             headers: &received.headers,
             credential: received.credential.as_ref(),

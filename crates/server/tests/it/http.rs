@@ -43,7 +43,7 @@ async fn a_body_over_the_limit_is_413_with_and_without_a_length() {
 #[tokio::test]
 async fn the_proxy_takes_more_and_refuses_in_its_dialect() {
     let gateway = Gateway::start().await;
-    let path = dialects::ALL[0].path();
+    let path = dialects::ALL[0].routes()[0];
     let announced = |bytes: &'static str| {
         let asked = request("POST", path).header("content-length", bytes).header("expect", "100-continue");
         gateway.send(asked.body(Body::empty()).unwrap())

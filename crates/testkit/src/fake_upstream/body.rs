@@ -2,14 +2,13 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
 use bytes::Bytes;
 use futures_util::stream;
 
-use super::serve::State;
+use super::serve::Watch;
 use crate::script::{Chunking, Fault};
 
 /// How a body leaves.
@@ -59,30 +58,20 @@ pub(crate) fn plan(
     Sending { frames: bytes.into_iter().map(Bytes::from).collect(), breaks, pause: Duration::ZERO }
 }
 
-/// A body that sends the frames one write each and marks the record when the last one is taken.
-pub(crate) fn body(sending: Sending, state: Arc<State>, record: usize) -> Body {
-    let start = (sending, true);
-    Body::from_stream(stream::unfold(Some(start), move |now| {
-        let state = Arc::clone(&state);
-        async move {
-            let (mut sending, is_first) = now?;
-            if !is_first && !sending.pause.is_zero() {
-                tokio::time::sleep(sending.pause).await;
-            } else if !is_first {
-                // Being pending once makes the server write out what it has, so that the cuts reach the wire.
-                tokio::task::yield_now().await;
-            }
-            match sending.frames.pop_front() {
-                Some(frame) => Some((Ok(frame), Some((sending, false)))),
-                None if sending.breaks => {
-                    state.finish(record);
-                    Some((Err(io::Error::other("the script breaks the connection")), None))
-                }
-                None => {
-                    state.finish(record);
-                    None
-                }
-            }
+/// A body that sends the frames one write each; `watch` lives as long as the body.
+pub(crate) fn body(sending: Sending, watch: Watch) -> Body {
+    Body::from_stream(stream::unfold(Some((sending, watch, true)), |now| async move {
+        let (mut sending, watch, is_first) = now?;
+        if !is_first && !sending.pause.is_zero() {
+            tokio::time::sleep(sending.pause).await;
+        } else if !is_first {
+            // Being pending once makes the server write out what it has, so that the cuts reach the wire.
+            tokio::task::yield_now().await;
         }
+        if let Some(frame) = sending.frames.pop_front() {
+            return Some((Ok(frame), Some((sending, watch, false))));
+        }
+        watch.finish();
+        sending.breaks.then(|| (Err(io::Error::other("the script breaks the connection")), None))
     }))
 }

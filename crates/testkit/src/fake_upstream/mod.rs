@@ -49,8 +49,10 @@ pub struct Recorded {
     pub status: u16,
     /// Why the strict rules refused it.
     pub refusal: Option<String>,
-    /// Whether the answer went out to its end; false while it runs and after the caller has gone.
+    /// Whether the answer, or its scripted failure, went out to its end.
     pub finished: bool,
+    /// Whether the caller went away before that.
+    pub abandoned: bool,
 }
 
 impl FakeUpstream {

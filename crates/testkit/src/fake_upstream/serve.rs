@@ -63,7 +63,7 @@ impl State {
     }
 
     /// Marks an answer as gone out whole.
-    pub(crate) fn finish(&self, record: usize) {
+    fn finish(&self, record: usize) {
         self.update(record, |record| record.finished = true);
     }
 
@@ -77,6 +77,26 @@ impl State {
 
     fn number(&self) -> u64 {
         self.numbers.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// One answer on its way; notices when it is dropped before its end.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    state: Arc<State>,
+    record: usize,
+}
+
+impl Watch {
+    /// The answer went out.
+    pub(crate) fn finish(&self) {
+        self.state.finish(self.record);
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.state.update(self.record, |record| record.abandoned = !record.finished);
     }
 }
 
@@ -145,7 +165,16 @@ async fn handle(state: &Arc<State>, request: Request<Body>) -> io::Result<Respon
 
 fn record(state: &State, path: String, headers: HeaderMap, body: Value, raw: Bytes) -> usize {
     let mut records = locked(&state.records);
-    records.list.push(Recorded { path, headers, body, raw, status: 0, refusal: None, finished: false });
+    records.list.push(Recorded {
+        path,
+        headers,
+        body,
+        raw,
+        status: 0,
+        refusal: None,
+        finished: false,
+        abandoned: false,
+    });
     records.emptied + records.list.len() - 1
 }
 
@@ -169,6 +198,8 @@ async fn answer(
         return Ok(json_response(refusal.status, &provider.error(&refusal)));
     }
     let user_text = provider.user_text(body);
+    // Lives as long as the answer does: dropped early when the caller closes the connection.
+    let watch = Watch { state: Arc::clone(state), record };
     let (round, place) = script.pick(body, &user_text, provider.round_index(body));
     tokio::time::sleep(Duration::from_millis(round.delay_ms)).await;
     let attempt = {
@@ -180,7 +211,10 @@ async fn answer(
     let fault = round.first.get(attempt).or(round.fault.as_ref());
     let streamed = body["stream"] == true;
     match fault {
-        Some(Fault::Drop) => return Err(io::Error::other("the script drops the connection")),
+        Some(Fault::Drop) => {
+            state.finish(record);
+            return Err(io::Error::other("the script drops the connection"));
+        }
         Some(Fault::Http { status, headers, body }) => {
             state.update(record, |record| (record.status, record.finished) = (*status, true));
             let body =
@@ -211,7 +245,7 @@ async fn answer(
     let mut sending = body::plan(events, fault, error_event, round.chunking);
     sending.pause = Duration::from_millis(round.delay_within_ms);
     state.update(record, |record| record.status = 200);
-    let mut response = Response::new(body::body(sending, Arc::clone(state), record));
+    let mut response = Response::new(body::body(sending, watch));
     let kind = if streamed { "text/event-stream; charset=utf-8" } else { "application/json" };
     response.headers_mut().insert(header::CONTENT_TYPE, http::HeaderValue::from_static(kind));
     if let Ok(id) = http::HeaderValue::try_from(format!("req_{}", word(reply.number, 12))) {
@@ -294,7 +328,7 @@ fn requests(state: &State) -> Value {
         json!({
             "path": record.path, "headers": headers, "body": record.body,
             "raw": String::from_utf8_lossy(&record.raw), "status": record.status,
-            "refusal": record.refusal, "finished": record.finished,
+            "refusal": record.refusal, "finished": record.finished, "abandoned": record.abandoned,
         })
     };
     state.records().into_iter().map(one).collect()

@@ -40,7 +40,7 @@ async fn a_chat_turn_of_two_rounds_passes() {
     assert_eq!(answer["usage"]["total_tokens"], 18);
     let requests = fake.requests();
     assert_eq!(requests.len(), 2);
-    assert!(requests.iter().all(|request| request.status == 200 && request.finished));
+    assert!(requests.iter().all(|request| request.status == 200 && request.finished && !request.abandoned));
 }
 
 #[tokio::test]
@@ -172,7 +172,12 @@ async fn a_caller_that_leaves_is_noticed() {
     let mut response = post(&fake, CHAT, &body).await;
     assert!(response.chunk().await.unwrap().is_some());
     drop(response);
-    assert!(!fake.requests()[0].finished);
+    let mut record = fake.requests().remove(0);
+    assert!(!record.finished);
+    while !record.abandoned {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        record = fake.requests().remove(0);
+    }
     let url = fake.base_url();
     drop(fake);
     tokio::task::yield_now().await;

@@ -119,6 +119,8 @@ pub(crate) enum SendError {
 /// One round's question.
 pub(crate) struct Question<'a> {
     pub(crate) dialect: &'a dyn Dialect,
+    /// Path and query.
+    pub(crate) target: &'a str,
     pub(crate) body: Bytes,
     /// The client's headers, already cleaned of what is ours.
     pub(crate) headers: &'a HeaderMap,

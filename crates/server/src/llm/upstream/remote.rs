@@ -84,7 +84,7 @@ impl Upstream for Remote {
 
     async fn send(&self, question: Question<'_>) -> Result<UpstreamAnswer, SendError> {
         let headers = self.headers(&question);
-        let url = format!("{}{}", self.base, question.dialect.path());
+        let url = format!("{}{}", self.base, question.target);
         let sent = self.client.post(url).headers(headers).body(question.body).send();
         let answer = match tokio::time::timeout(self.config.first_byte_timeout, sent).await {
             Err(_) => return Err(SendError::Timeout(self.config.name.clone())),

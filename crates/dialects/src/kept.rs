@@ -1,0 +1,44 @@
+//! Hidden rounds that come back: what a later request shows of a turn, and what belongs there in truth.
+//!
+//! The client never sees our calls, the model must never lose them. A turn with hidden rounds is kept under
+//! [`anchors`](crate::Dialect::anchors) that a later request will show; what is kept is data of one dialect and is
+//! written by that dialect alone.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// A place in a request's history where hidden rounds may belong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Anchor {
+    /// What the place shows: `call:ID`, `text:HASH`, `signature:HASH`, `response:ID`.
+    pub key: String,
+    /// Where it is, for the dialect.
+    pub place: usize,
+}
+
+/// What stands in truth where the client shows one message.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Kept {
+    /// Messages (or items) before it, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub before: Vec<Box<RawValue>>,
+    /// What stands in its place; absent = the client's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instead: Option<Box<RawValue>>,
+    /// Results of ours, in call order, that belong to the message itself (a mixed turn).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub results: Vec<Box<RawValue>>,
+    /// The upstream's own id of the turn's last answer, where a client may name the answer by id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_id: Option<String>,
+}
+
+/// A turn that is to be kept.
+#[derive(Debug)]
+pub struct Keeping {
+    /// Under each of these it is found again.
+    pub keys: Vec<String>,
+    /// What is kept.
+    pub kept: Kept,
+}
