@@ -1,5 +1,7 @@
 """The client's own tools: never run, never changed, never mixed up with ours."""
 
+import json
+
 import pytest
 
 from support.scripts import calls, client_tool, python, raw_call, results, text, tool_names
@@ -9,8 +11,6 @@ ODD = '{ "city" :  "S\\u00e3o Paulo",\n "n": 1.0 }'
 
 
 def arguments_equal(surface, call, text_of_arguments):
-    import json
-
     if surface[0] == "openai":
         return call.arguments == text_of_arguments
     return call.arguments == json.loads(text_of_arguments)

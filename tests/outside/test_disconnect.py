@@ -5,7 +5,7 @@ import requests
 
 from support.processes import until
 from support.scripts import calls, python, text
-from support.surfaces import PLAIN, ask, sdk, openai_client, anthropic_client
+from support.surfaces import PLAIN, anthropic_client, ask, openai_client, sdk
 
 LONG = "while True: pass"
 CLOSES_WITHIN = 3.0

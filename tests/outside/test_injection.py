@@ -48,7 +48,8 @@ def test_off_also_switches_the_loop_off(surface, fake, gateway):
 def test_tool_choice_none(surface, fake, gateway):
     fake.script(text("plain"))
     none = "none" if surface[0] == "openai" else {"type": "none"}
-    answer = ask(surface, gateway, tool_choice=none, tools=[client_tool(surface[0])], headers={"x-omni-use": "eval_code"})
+    tools = [client_tool(surface[0])]
+    answer = ask(surface, gateway, tool_choice=none, tools=tools, headers={"x-omni-use": "eval_code"})
     assert_untouched(fake, answer)
 
 

@@ -1,5 +1,8 @@
 """Models that nobody answers, and the stand-in that needs no upstream."""
 
+import json
+import subprocess
+
 import pytest
 
 from support.surfaces import MODES, PLAIN, SURFACES, ask, sdk
@@ -51,9 +54,6 @@ def test_the_demo_model_explains_itself(surface, alone):
 
 def test_the_first_command_of_the_greeting_works(alone):
     """The example that `serve` prints is run as it is printed."""
-    import json
-    import subprocess
-
     command = next(line for line in alone.lines if "curl" in line)
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=30)
     answer = json.loads(done.stdout)

@@ -1,5 +1,7 @@
 """An upstream that fails in round 1: the SDK raises what it would raise without us."""
 
+import socket
+
 import pytest
 
 from support.scripts import anthropic_error, http_fault, openai_error, python, calls, text
@@ -94,8 +96,6 @@ def test_a_wrong_upstream_credential_is_not_a_login_problem(surface, fake, gatew
 
 @pytest.fixture(scope="module")
 def closed_port():
-    import socket
-
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         yield free.getsockname()[1]

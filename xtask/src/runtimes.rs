@@ -7,7 +7,7 @@
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
@@ -97,7 +97,8 @@ fn fetch_quickjs(work: &Path) -> Result<PathBuf> {
     run(Command::new("npm")
         .args(["pack", "--silent", &wanted, "--pack-destination"])
         .arg(work)
-        .current_dir(work))?;
+        .current_dir(work)
+        .stdout(Stdio::null()))?;
     let archive = work.join(format!("{QUICKJS}-{QUICKJS_VERSION}.tgz"));
     let found = sha256(&fs::read(&archive).context("npm left no package")?);
     if found != QUICKJS_SHA256 {

@@ -3,21 +3,24 @@
 use domain::{Execution, Status};
 use serde_json::{Map, Value};
 
+/// A member that is for people: it differs from run to run, and would make equal results look new.
+const DURATION: &str = "durationMs";
+
 /// The text for the model and whether it is a failure.
 ///
 /// A success is its output as compact JSON. A failure is `{"error": message, ...}` with the members of the output
-/// that was kept, if there was one.
+/// that was kept, if there was one. How long it took stays in the history.
 pub fn model_result(execution: &Execution) -> (String, bool) {
-    if execution.status == Status::Success {
-        let output = execution.output.clone().unwrap_or_else(|| Value::Object(Map::new()));
-        return (output.to_string(), false);
-    }
-    let message = execution.error_message.as_deref().unwrap_or("the skill did not finish");
+    let failed = execution.status != Status::Success;
     let mut told = Map::new();
-    told.insert("error".to_owned(), message.into());
+    if failed {
+        let message = execution.error_message.as_deref().unwrap_or("the skill did not finish");
+        told.insert("error".to_owned(), message.into());
+    }
     match &execution.output {
         Some(Value::Object(output)) => {
-            for (name, value) in output.iter().filter(|(name, _)| name.as_str() != "error") {
+            let told_already = |name: &str| name == DURATION || (failed && name == "error");
+            for (name, value) in output.iter().filter(|(name, _)| !told_already(name)) {
                 told.insert(name.clone(), value.clone());
             }
         }
@@ -26,5 +29,5 @@ pub fn model_result(execution: &Execution) -> (String, bool) {
         }
         None => {}
     }
-    (Value::Object(told).to_string(), true)
+    (Value::Object(told).to_string(), failed)
 }

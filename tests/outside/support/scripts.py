@@ -1,7 +1,5 @@
 """Rounds of the fake upstream, as JSON."""
 
-import json
-
 
 def text(words, **more):
     return {"text": words, **more}
@@ -78,7 +76,3 @@ def as_text(content):
     if isinstance(content, str):
         return content
     return "".join(part.get("text", "") for part in content)
-
-
-def compact(value):
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
