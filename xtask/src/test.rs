@@ -15,7 +15,9 @@ pub(crate) fn test() -> Result<()> {
         run(cargo().args(["nextest", "run", "--no-fail-fast"]).args(scope))?;
     } else {
         say("cargo-nextest is not installed: using cargo test");
-        run(cargo().args(["test", "--no-fail-fast", "--lib", "--bins", "--tests", "--examples"]).args(scope))?;
+        run(cargo()
+            .args(["test", "--no-fail-fast", "--lib", "--bins", "--tests", "--examples"])
+            .args(scope))?;
     }
     run(cargo().args(["test", "--doc"]).args(scope))?;
     run(Command::new("bash").arg("tests/outside/run.sh").current_dir(root()))

@@ -1,7 +1,5 @@
 //! What all message-list dialects read from a request in the same way. Never decodes more than it needs.
 
-use std::collections::VecDeque;
-
 use crate::json;
 use crate::request::{BadRequest, ClientRequest};
 use crate::splice::{Container, Item};
@@ -27,6 +25,13 @@ pub(crate) fn open(body: &[u8]) -> Result<Container<'_>, BadRequest> {
 
 /// Reads `model`, `stream`, `tools` and `messages`. `edited` are the members that the gateway may have to change.
 pub(crate) fn common(top: &Container<'_>, edited: &[&str]) -> Result<ClientRequest, BadRequest> {
+    let mut request = head(top, edited)?;
+    read_messages(top, &mut request)?;
+    Ok(request)
+}
+
+/// Reads `model`, `stream` and `tools`.
+pub(crate) fn head(top: &Container<'_>, edited: &[&str]) -> Result<ClientRequest, BadRequest> {
     for name in ["model", "stream"].iter().chain(edited) {
         if top.is_repeated(name) {
             return Err(bad(*name, "is given more than once; send it once"));
@@ -42,7 +47,6 @@ pub(crate) fn common(top: &Container<'_>, edited: &[&str]) -> Result<ClientReque
         ..ClientRequest::default()
     };
     read_tools(top, &mut request)?;
-    read_messages(top, &mut request)?;
     Ok(request)
 }
 
@@ -96,7 +100,6 @@ fn read_messages(top: &Container<'_>, request: &mut ClientRequest) -> Result<(),
     let messages = array(top, "messages")?;
     let messages =
         messages.ok_or_else(|| bad("messages", "is missing; send the conversation as an array"))?;
-    let mut recent = VecDeque::with_capacity(RECENT + 1);
     for (i, item) in messages.items.iter().enumerate() {
         let path = format!("messages[{i}]");
         let message = messages.element(item).ok_or_else(|| bad(&path, "must be an object"))?;
@@ -106,21 +109,26 @@ fn read_messages(top: &Container<'_>, request: &mut ClientRequest) -> Result<(),
             Ok(role) if role.as_deref() != Some("user") => continue,
             Ok(_) => {}
         }
-        let Some(text) = user_text(&message, &path)? else { continue };
-        if request.first_user_text.is_none() {
-            request.first_user_text = Some(text.clone());
-        }
-        recent.push_back(text);
-        if recent.len() > RECENT {
-            recent.pop_front();
+        if let Some(text) = user_text(&message, &path)? {
+            note_user_text(request, text);
         }
     }
-    request.recent_user_texts = recent.into();
     Ok(())
 }
 
+/// Takes the text of one more user turn.
+pub(crate) fn note_user_text(request: &mut ClientRequest, text: String) {
+    if request.first_user_text.is_none() {
+        request.first_user_text = Some(text.clone());
+    }
+    if request.recent_user_texts.len() == RECENT {
+        request.recent_user_texts.remove(0);
+    }
+    request.recent_user_texts.push(text);
+}
+
 /// The text that a user wrote in a message: none in one that holds only images or tool results.
-fn user_text(message: &Container<'_>, path: &str) -> Result<Option<String>, BadRequest> {
+pub(crate) fn user_text(message: &Container<'_>, path: &str) -> Result<Option<String>, BadRequest> {
     let Some(raw) = message.value("content") else { return Ok(None) };
     if let Some(text) = json::string(raw) {
         return Ok(Some(text));
@@ -132,7 +140,7 @@ fn user_text(message: &Container<'_>, path: &str) -> Result<Option<String>, BadR
     for (i, item) in parts.items.iter().enumerate() {
         let path = format!("{path}.content[{i}]");
         let part = parts.element(item).ok_or_else(|| bad(&path, "must be an object"))?;
-        if part.value("type").and_then(json::string).as_deref() == Some("text") {
+        if matches!(part.value("type").and_then(json::string).as_deref(), Some("text" | "input_text")) {
             let text = part.value("text").and_then(json::string);
             texts.push(text.ok_or_else(|| bad(format!("{path}.text"), "must be a string"))?);
         }

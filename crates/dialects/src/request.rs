@@ -19,6 +19,9 @@ pub struct ClientRequest {
     pub recent_user_texts: Vec<String>,
     /// Text of the first user turn, for the session.
     pub first_user_text: Option<String>,
+    /// What the request says it goes on with, where the dialect has a name for that: a stored conversation or an
+    /// earlier answer.
+    pub conversation: Option<String>,
     /// Names of the tools that the client declared, in order.
     pub client_tools: Vec<String>,
     /// `NAME` of each `{"type":"omni:NAME"}` entry of `tools`, in order.

@@ -50,18 +50,28 @@ pub(crate) fn follow_up(
     ask: Ask,
     ours: &[String],
 ) -> Result<Bytes, Fault> {
-    let unreadable = |what: &str| Fault::Unreadable(format!("the request of the round before: {what}"));
     let top = reading::open(body).map_err(|error| unreadable(&error.to_string()))?;
     let history = top.children("messages").ok_or_else(|| unreadable("`messages` is not an array"))?;
     let mut edits = Edits::new(top.doc());
     edits.elements(&history, &|_| false, messages);
+    settle_tools(wire, &top, &mut edits, ask, ours)?;
+    Ok(edits.apply().into())
+}
 
-    let forced = match reading::choice(&top).map_err(|error| unreadable(&error.to_string()))? {
+/// The tools and the choice of the next round: a forced choice becomes automatic; see [`Ask`] for the last one.
+pub(crate) fn settle_tools(
+    wire: &Wire,
+    top: &Container<'_>,
+    edits: &mut Edits<'_>,
+    ask: Ask,
+    ours: &[String],
+) -> Result<(), Fault> {
+    let forced = match reading::choice(top).map_err(|error| unreadable(&error.to_string()))? {
         Choice::Forced => true,
         Choice::Named(name) => ours.contains(&name),
         Choice::Free | Choice::None | Choice::Listed => false,
     };
-    let mut choice = forced.then(|| (wire.auto)(&top));
+    let mut choice = forced.then(|| (wire.auto)(top));
     if ask == Ask::Last
         && let Some(tools) = top.children("tools")
     {
@@ -77,7 +87,12 @@ pub(crate) fn follow_up(
         }
     }
     if let Some(choice) = choice {
-        edits.members(&top, &[], &[("tool_choice", choice)]);
+        edits.members(top, &[], &[("tool_choice", choice)]);
     }
-    Ok(edits.apply().into())
+    Ok(())
+}
+
+/// A request of ours that cannot be read again.
+pub(crate) fn unreadable(what: &str) -> Fault {
+    Fault::Unreadable(format!("the request of the round before: {what}"))
 }

@@ -10,8 +10,7 @@
     reason = "a benchmark stops at the first surprise"
 )]
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -19,6 +18,7 @@ use axum::body::Bytes;
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::post;
 use serde_json::{Value, json};
+use testkit::gateway::Gateway;
 
 /// Requests of each row, after [`WARM_UP`] that are not counted.
 const REQUESTS: usize = 2_000;
@@ -36,7 +36,7 @@ fn main() {
 
 async fn run() {
     let upstream = instant_upstream().await;
-    let gateway = Gateway::start(&upstream);
+    let gateway = Gateway::in_front_of(Path::new(env!("CARGO_BIN_EXE_omni-skills")), &upstream, "");
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     install(&client, &gateway).await;
     let chat = |text: &str| json!({"model": "m", "messages": [{"role": "user", "content": text}]});
@@ -49,11 +49,17 @@ async fn run() {
     let off = [("x-omni-skills", "off")];
     let off = measure("through, skills off", &client, &url(&gateway.base), &plain, &off, REQUESTS).await;
     let scored =
-        measure("through, 1,000 auto skills scored", &client, &url(&gateway.base), &plain, &[], REQUESTS).await;
+        measure("through, 1,000 auto skills scored", &client, &url(&gateway.base), &plain, &[], REQUESTS)
+            .await;
     let two = direct * 2;
-    let turn = measure("tool turn (2 rounds, echo skill)", &client, &url(&gateway.base), &tool, &[], REQUESTS).await;
-    println!("\nadded at the median: passthrough {:?}, scored {:?}, tool turn {:?} (over two direct requests)",
-        off.saturating_sub(direct), scored.saturating_sub(direct), turn.saturating_sub(two));
+    let turn =
+        measure("tool turn (2 rounds, echo skill)", &client, &url(&gateway.base), &tool, &[], REQUESTS).await;
+    println!(
+        "\nadded at the median: passthrough {:?}, scored {:?}, tool turn {:?} (over two direct requests)",
+        off.saturating_sub(direct),
+        scored.saturating_sub(direct),
+        turn.saturating_sub(two)
+    );
 
     let runs = format!("{}/api/skills/executions", gateway.base);
     for (language, code) in [("javascript", "console.log(1)"), ("python", "print(1)")] {
@@ -61,10 +67,9 @@ async fn run() {
         let label = format!("REST eval_code {language} {code}");
         measure(&label, &client, &runs, &body, &[], REQUESTS / 4).await;
     }
-    let cpu = gateway.cpu_of(|| async {
-        measure("(CPU sample)", &client, &url(&gateway.base), &plain, &[], REQUESTS).await;
-    });
-    println!("gateway CPU per scored request: {:.3} ms; resident memory {} KiB", cpu.await, gateway.resident());
+    let sample = measure("(CPU sample)", &client, &url(&gateway.base), &plain, &[], REQUESTS);
+    let cpu = cpu_of(&gateway, sample).await;
+    println!("gateway CPU per scored request: {:.3} ms; resident memory {} KiB", cpu, resident(&gateway));
 }
 
 /// Posts `body` again and again over one connection; returns the median.
@@ -121,70 +126,25 @@ async fn instant_upstream() -> String {
     format!("http://{address}")
 }
 
-/// The built binary, running.
-struct Gateway {
-    process: Child,
-    base: String,
-    token: String,
-    _data: tempfile::TempDir,
+/// Fields of `/proc/PID/stat` behind the program's name.
+fn stat(gateway: &Gateway) -> Vec<String> {
+    let text = std::fs::read_to_string(format!("/proc/{}/stat", gateway.pid())).unwrap();
+    text.rsplit_once(')').unwrap().1.split_whitespace().map(str::to_owned).collect()
 }
 
-impl Gateway {
-    fn start(upstream: &str) -> Self {
-        let data = tempfile::tempdir().unwrap();
-        let config = data.path().join("bench.toml");
-        let text = format!(
-            "[[upstreams]]\nname='instant'\ndialect='openai_chat'\nbase_url='{upstream}'\npassthrough=false\n"
-        );
-        std::fs::write(&config, text).unwrap();
-        let mut process = Command::new(env!("CARGO_BIN_EXE_omni-skills"))
-            .args(["serve", "--port", "0", "--config"])
-            .arg(&config)
-            .arg("--data-dir")
-            .arg(data.path())
-            .env("RUST_LOG", "warn")
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let (mut base, mut token) = (String::new(), String::new());
-        for line in BufReader::new(process.stdout.take().unwrap()).lines() {
-            let line = line.unwrap();
-            if let Some((_, rest)) = line.split_once("listens on ") {
-                base = rest.trim().to_owned();
-            }
-            if let Some((_, rest)) = line.split_once("management token: ") {
-                token = rest.split_whitespace().next().unwrap().to_owned();
-                break;
-            }
-        }
-        Self { process, base, token, _data: data }
-    }
-
-    fn stat(&self) -> Vec<String> {
-        let text = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id())).unwrap();
-        text.rsplit_once(')').unwrap().1.split_whitespace().map(str::to_owned).collect()
-    }
-
-    /// Milliseconds of CPU of the gateway per request of one measured row.
-    async fn cpu_of<F: std::future::Future>(&self, work: impl FnOnce() -> F) -> f64 {
-        let ticks = |stat: Vec<String>| stat[11].parse::<f64>().unwrap() + stat[12].parse::<f64>().unwrap();
-        let before = ticks(self.stat());
-        work().await;
-        #[expect(clippy::cast_precision_loss, reason = "a few thousand requests")]
-        let requests = (REQUESTS + WARM_UP) as f64;
-        (ticks(self.stat()) - before) * 10.0 / requests
-    }
-
-    fn resident(&self) -> u64 {
-        self.stat()[21].parse::<u64>().unwrap() * 4
-    }
+/// Milliseconds of CPU of the gateway per request of one measured row.
+async fn cpu_of<F: Future>(gateway: &Gateway, work: F) -> f64 {
+    let ticks = |stat: Vec<String>| stat[11].parse::<f64>().unwrap() + stat[12].parse::<f64>().unwrap();
+    let before = ticks(stat(gateway));
+    work.await;
+    #[expect(clippy::cast_precision_loss, reason = "a few thousand requests")]
+    let requests = (REQUESTS + WARM_UP) as f64;
+    (ticks(stat(gateway)) - before) * 10.0 / requests
 }
 
-impl Drop for Gateway {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
+/// KiB of memory in use.
+fn resident(gateway: &Gateway) -> u64 {
+    stat(gateway)[21].parse::<u64>().unwrap() * 4
 }
 
 async fn install(client: &reqwest::Client, gateway: &Gateway) {
@@ -200,7 +160,8 @@ async fn install(client: &reqwest::Client, gateway: &Gateway) {
         }));
     }
     for body in bodies {
-        let request = client.post(&url).bearer_auth(&gateway.token).header("content-type", "application/json");
+        let request =
+            client.post(&url).bearer_auth(&gateway.token).header("content-type", "application/json");
         let response = request.body(body.to_string()).send().await.unwrap();
         assert!(response.status().is_success(), "{}", response.text().await.unwrap());
     }

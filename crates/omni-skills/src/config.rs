@@ -220,7 +220,12 @@ impl Environment {
     }
 
     /// A number within bounds.
-    pub(crate) fn number(&self, name: &str, default: u64, bounds: std::ops::RangeInclusive<u64>) -> anyhow::Result<u64> {
+    pub(crate) fn number(
+        &self,
+        name: &str,
+        default: u64,
+        bounds: std::ops::RangeInclusive<u64>,
+    ) -> anyhow::Result<u64> {
         let Some(text) = self.get(name) else { return Ok(default) };
         let number = text.parse::<u64>().ok().filter(|n| bounds.contains(n));
         number.with_context(|| format!("{name} must be a number from {} to {}", bounds.start(), bounds.end()))

@@ -49,7 +49,8 @@ pub(crate) async fn build(
     loopback: bool,
 ) -> Result<Gateway> {
     create_private_dir(data_dir)?;
-    let sqlite = SqliteStore::open(&data_dir.join("omni-skills.db")).context("the database cannot be opened")?;
+    let sqlite =
+        SqliteStore::open(&data_dir.join("omni-skills.db")).context("the database cannot be opened")?;
     let store: Arc<dyn Store> = sqlite.clone();
     let (management_token_hash, token) =
         access::management_token(store.as_ref(), env.get("OMNI_SKILLS_MGMT_TOKEN")).await?;
@@ -165,7 +166,12 @@ fn upstreams(config: &Config, env: &Environment) -> Result<Vec<UpstreamConfig>> 
     if config.upstreams.is_empty() {
         return Ok(vec![
             public("openai", "openai_chat", "https://api.openai.com", env.get("OPENAI_API_KEY")),
-            public("anthropic", "anthropic_messages", "https://api.anthropic.com", env.get("ANTHROPIC_API_KEY")),
+            public(
+                "anthropic",
+                "anthropic_messages",
+                "https://api.anthropic.com",
+                env.get("ANTHROPIC_API_KEY"),
+            ),
         ]);
     }
     config.upstreams.iter().map(|upstream| configured(upstream, env)).collect()
@@ -180,7 +186,8 @@ fn configured(upstream: &config::Upstream, env: &Environment) -> Result<Upstream
         (Some(name), None) => env.get(name).map(str::to_owned),
         (None, Some(path)) => {
             let text = std::fs::read_to_string(path);
-            let text = text.with_context(|| format!("upstream `{}`: cannot read its api_key_file", upstream.name))?;
+            let text =
+                text.with_context(|| format!("upstream `{}`: cannot read its api_key_file", upstream.name))?;
             Some(text.trim().to_owned())
         }
         (None, None) => None,

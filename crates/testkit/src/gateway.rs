@@ -14,7 +14,7 @@ use std::process::{Child, Command, Stdio};
 /// A running gateway.
 #[derive(Debug)]
 pub struct Gateway {
-    process: Child,
+    process: Process,
     /// `http://127.0.0.1:PORT`.
     pub base: String,
     /// The management token.
@@ -46,45 +46,45 @@ impl Gateway {
 
     /// Kills it without warning and starts it again on the same data.
     pub fn kill_and_restart(&mut self) {
-        self.stop();
+        self.process.stop();
         (self.process, self.base) = spawn(&self.program, self.data.path());
     }
 
     /// Its process id.
     pub fn pid(&self) -> u32 {
-        self.process.id()
+        self.process.0.id()
     }
 
     /// Its data folder.
     pub fn data_dir(&self) -> &Path {
         self.data.path()
     }
+}
 
+/// A child that never outlives its owner.
+#[derive(Debug)]
+struct Process(Child);
+
+impl Process {
     fn stop(&mut self) {
         // Killed or gone already: either is stopped.
-        drop(self.process.kill());
-        drop(self.process.wait());
+        drop(self.0.kill());
+        drop(self.0.wait());
     }
 }
 
-impl Drop for Gateway {
+impl Drop for Process {
     fn drop(&mut self) {
         self.stop();
     }
 }
 
-fn spawn(program: &Path, data: &Path) -> (Child, String) {
-    let mut process = Command::new(program)
-        .args(["serve", "--port", "0", "--config"])
-        .arg(data.join("omni-skills.toml"))
-        .arg("--data-dir")
-        .arg(data)
-        .env("OMNI_SKILLS_MGMT_TOKEN", TOKEN)
-        .env("RUST_LOG", "warn")
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("the gateway starts");
-    let stdout = process.stdout.take().expect("its output is piped");
+fn spawn(program: &Path, data: &Path) -> (Process, String) {
+    let mut command = Command::new(program);
+    command.args(["serve", "--port", "0", "--config"]).arg(data.join("omni-skills.toml"));
+    command.arg("--data-dir").arg(data).env("OMNI_SKILLS_MGMT_TOKEN", TOKEN).env("RUST_LOG", "warn");
+    let mut process = Process(command.stdout(Stdio::piped()).spawn().expect("the gateway starts"));
+    let stdout = process.0.stdout.take().expect("its output is piped");
     for line in BufReader::new(stdout).lines() {
         let line = line.expect("its output is text");
         if let Some((_, base)) = line.split_once("listens on ") {

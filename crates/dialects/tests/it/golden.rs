@@ -44,7 +44,9 @@ fn ending(stream: bool) -> Ending {
 /// The whole turn: injection, rounds with their follow-up requests, the answer.
 fn check(dialect_name: &str, case: &Path, kind: &str) -> ClientRequest {
     let dialect = dialect(dialect_name);
-    let mut request = dialect.read_request(dialect.routes()[0], fs::read(case.join("request.json")).unwrap().into()).unwrap();
+    let mut request = dialect
+        .read_request(dialect.routes()[0], fs::read(case.join("request.json")).unwrap().into())
+        .unwrap();
     request.stream = kind == "sse";
     let mut body: Bytes = dialect.inject(&request, &OURS.map(tool));
     snapshot(case, "injected", &body);

@@ -16,7 +16,10 @@ fn inject(name: &str, body: &str, tools: &[&str]) -> String {
 }
 
 fn names(name: &str, body: &str) -> Vec<String> {
-    dialect(name).read_request(dialect(name).routes()[0], Bytes::copy_from_slice(body.as_bytes())).unwrap().client_tools
+    dialect(name)
+        .read_request(dialect(name).routes()[0], Bytes::copy_from_slice(body.as_bytes()))
+        .unwrap()
+        .client_tools
 }
 
 #[test]

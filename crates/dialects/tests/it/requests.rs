@@ -53,6 +53,7 @@ fn every_member_of_a_chat_request_is_read() {
             user: Some("u".to_owned()),
             recent_user_texts: ["two", "thr\nee", "four"].map(str::to_owned).to_vec(),
             first_user_text: Some("one".to_owned()),
+            conversation: None,
             client_tools: ["f", "g"].map(str::to_owned).to_vec(),
             omni_entries: ["eval_code", "web_search"].map(str::to_owned).to_vec(),
             inhibit: None,

@@ -38,12 +38,18 @@ fn statuses(rows: &[Value]) -> Vec<&str> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_call() {
-    let script = || Script::rounds([Round::calls([run("console.log(6*7)")]).saying("Let me see."), Round::text("done")]);
+    let script = || {
+        Script::rounds([Round::calls([run("console.log(6*7)")]).saying("Let me see."), Round::text("done")])
+    };
     matrix(script, "", &[], async |cell, seen, upstream, gateway| {
         assert_eq!(seen.status, 200, "{cell}: {seen:?}");
         assert!(seen.text.contains("Let me see.") && seen.text.ends_with("done"), "{cell}: {seen:?}");
         assert!(seen.calls.is_empty() && normal(&seen), "{cell}: {seen:?}");
-        assert!(!seen.raw.contains("eval_code__") && !seen.raw.contains("console.log"), "{cell}: {}", seen.raw);
+        assert!(
+            !seen.raw.contains("eval_code__") && !seen.raw.contains("console.log"),
+            "{cell}: {}",
+            seen.raw
+        );
         assert_eq!(seen.output_tokens, Some(14), "{cell}: usage of both rounds");
         assert_eq!(seen.stop.as_deref(), Some("completed"), "{cell}");
         let requests = upstream.requests();
@@ -56,7 +62,8 @@ async fn one_call() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn three_parallel_calls_one_of_which_fails() {
-    let calls = || Round::calls([run("console.log('A')"), run("throw new Error('B')"), run("console.log('C')")]);
+    let calls =
+        || Round::calls([run("console.log('A')"), run("throw new Error('B')"), run("console.log('C')")]);
     let script = || Script::rounds([calls(), Round::text("done")]);
     matrix(script, "", &[], async |cell, seen, upstream, gateway| {
         assert!(seen.text.ends_with("done") && normal(&seen), "{cell}: {seen:?}");
@@ -97,7 +104,9 @@ async fn two_rounds_and_a_mistake_that_the_model_corrects() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn malformed_arguments_are_answered_not_run() {
-    let script = || Script::rounds([Round::calls([Call::raw("eval_code", "{\"language\":\"py")]), Round::text("done")]);
+    let script = || {
+        Script::rounds([Round::calls([Call::raw("eval_code", "{\"language\":\"py")]), Round::text("done")])
+    };
     matrix(script, "", &[], async |cell, seen, _, gateway| {
         assert!(seen.text.ends_with("done"), "{cell}: {seen:?}");
         let rows = history(gateway).await;
@@ -110,13 +119,18 @@ async fn malformed_arguments_are_answered_not_run() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_clients_own_tools_come_back_untouched() {
     let script = || Script::rounds([Round::calls([Call::new("Bash", json!({"cmd": "ls"})).exactly()])]);
-    matrix(script, "[selection]\nwith_client_tools = \"all\"\n", &["Bash"], async |cell, seen, upstream, gateway| {
-        assert_eq!(seen.calls, ["Bash"], "{cell}: {seen:?}");
-        assert!(matches!(seen.finish.as_deref(), Some("tool_calls" | "tool_use")), "{cell}: {seen:?}");
-        assert_eq!(seen.stop.as_deref(), Some("client_tools"), "{cell}");
-        assert_eq!(upstream.requests().len(), 1, "{cell}");
-        assert!(history(gateway).await.is_empty(), "{cell}");
-    })
+    matrix(
+        script,
+        "[selection]\nwith_client_tools = \"all\"\n",
+        &["Bash"],
+        async |cell, seen, upstream, gateway| {
+            assert_eq!(seen.calls, ["Bash"], "{cell}: {seen:?}");
+            assert!(matches!(seen.finish.as_deref(), Some("tool_calls" | "tool_use")), "{cell}: {seen:?}");
+            assert_eq!(seen.stop.as_deref(), Some("client_tools"), "{cell}");
+            assert_eq!(upstream.requests().len(), 1, "{cell}");
+            assert!(history(gateway).await.is_empty(), "{cell}");
+        },
+    )
     .await;
 }
 
@@ -124,17 +138,23 @@ async fn the_clients_own_tools_come_back_untouched() {
 async fn a_mixed_message_is_reduced_to_the_clients_calls() {
     let mixed = || Round::calls([run("console.log(1)"), Call::new("Bash", json!({})).exactly()]);
     let script = || Script::rounds([mixed()]);
-    matrix(script, "[selection]\nwith_client_tools = \"all\"\n", &["Bash"], async |cell, seen, _, gateway| {
-        assert_eq!(seen.calls, ["Bash"], "{cell}: {seen:?}");
-        assert!(!seen.raw.contains("console.log"), "{cell}: {}", seen.raw);
-        assert!(history(gateway).await.is_empty(), "{cell}: ours are not run");
-    })
+    matrix(
+        script,
+        "[selection]\nwith_client_tools = \"all\"\n",
+        &["Bash"],
+        async |cell, seen, _, gateway| {
+            assert_eq!(seen.calls, ["Bash"], "{cell}: {seen:?}");
+            assert!(!seen.raw.contains("console.log"), "{cell}: {}", seen.raw);
+            assert!(history(gateway).await.is_empty(), "{cell}: ours are not run");
+        },
+    )
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unknown_tool_is_answered_with_the_names() {
-    let script = || Script::rounds([Round::calls([Call::new("no_such", json!({})).exactly()]), Round::text("done")]);
+    let script =
+        || Script::rounds([Round::calls([Call::new("no_such", json!({})).exactly()]), Round::text("done")]);
     matrix(script, "", &[], async |cell, seen, upstream, _| {
         assert!(seen.text.ends_with("done"), "{cell}: {seen:?}");
         let second = upstream.requests()[1].body.to_string();
@@ -211,7 +231,8 @@ async fn a_failure_in_round_two_is_an_error_never_prose() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refusal_of_round_one_is_passed_on_as_it_is() {
-    let script = || Script::rounds([Round::http_error(429, json!({"error": {"message": "slow down", "type": "x"}}))]);
+    let script =
+        || Script::rounds([Round::http_error(429, json!({"error": {"message": "slow down", "type": "x"}}))]);
     matrix(script, "", &[], async |cell, seen, upstream, _| {
         assert_eq!(seen.status, 429, "{cell}");
         assert_eq!(seen.raw, r#"{"error":{"message":"slow down","type":"x"}}"#, "{cell}");

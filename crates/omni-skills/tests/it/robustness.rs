@@ -30,7 +30,8 @@ async fn eventually(gateway: &testkit::gateway::Gateway, fits: impl Fn(&[serde_j
 async fn a_client_that_leaves_cancels_what_runs() {
     for dialect in DIALECTS {
         for stream in [false, true] {
-            let upstream = FakeUpstream::start(Script::rounds([Round::calls([forever()]), Round::text("no")])).await;
+            let upstream =
+                FakeUpstream::start(Script::rounds([Round::calls([forever()]), Round::text("no")])).await;
             let gateway = gateway(&upstream.base_url(), "");
             let body = body(dialect, stream, "please", &[]).to_string();
             let request = chat(&gateway.base, dialect).body(body);

@@ -104,7 +104,9 @@ pub(super) async fn run(turn: Arc<Turn>, plans: Vec<Plan>) -> Vec<Outcome> {
 async fn run_one(turn: Arc<Turn>, plan: Plan) -> Outcome {
     match plan {
         Plan::Answered(result) => Outcome { result, ran: None, execution: None },
-        Plan::Refused { call, entry, code, message } => refuse(&turn, &call, entry.as_deref(), code, message).await,
+        Plan::Refused { call, entry, code, message } => {
+            refuse(&turn, &call, entry.as_deref(), code, message).await
+        }
         Plan::Run { call, entry, input } => {
             let ran = Some((signature(&entry.skill.name, &input), entry.skill.name.clone()));
             let recorded = turn.received.app.executor.execute_recorded(request(&turn, &entry, input)).await;
@@ -202,7 +204,9 @@ impl Memory {
             *seen = (result.content.clone(), 1);
         }
         if seen.1 == REPEATS {
-            result.content.push_str("\n[This call gave this result three times. Do not make it again; answer.]");
+            result
+                .content
+                .push_str("\n[This call gave this result three times. Do not make it again; answer.]");
         }
     }
 }

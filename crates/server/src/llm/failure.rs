@@ -1,8 +1,8 @@
 //! Errors of the proxy, in the dialect that the client speaks.
 
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
 use axum::http::header;
+use axum::response::{IntoResponse, Response};
 use dialects::{Dialect, Fault, WireError};
 use serde_json::Value;
 

@@ -86,7 +86,9 @@ fn leave_out_what_cannot_be_written(received: &Received, selection: &mut Selecti
     for entry in out {
         let reason = format!("its schema cannot be written in the dialect {}", dialect.name());
         tracing::warn!(skill = entry.skill.identity(), reason, "skill left out of a request");
-        selection.skipped.push(Skipped { name: entry.skill.name.clone(), reason: SkipReason::Broken(reason) });
+        selection
+            .skipped
+            .push(Skipped { name: entry.skill.name.clone(), reason: SkipReason::Broken(reason) });
     }
 }
 

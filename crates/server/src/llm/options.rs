@@ -91,7 +91,8 @@ mod tests {
     use axum::http::{HeaderName, HeaderValue};
 
     fn read(pairs: &[(&'static str, &'static str)]) -> Result<Options, BadHeader> {
-        let map = pairs.iter().map(|(n, v)| (HeaderName::from_static(n), HeaderValue::from_static(v))).collect();
+        let map =
+            pairs.iter().map(|(n, v)| (HeaderName::from_static(n), HeaderValue::from_static(v))).collect();
         Options::read(&map)
     }
 

@@ -9,8 +9,8 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
 use bytes::Bytes;
 use dialects::{ClientRequest, Dialect, WireError};
-use domain::{Scope, SkillRef};
 use domain::limits::PROXY_BODY_BYTES;
+use domain::{Scope, SkillRef};
 
 use super::options::Options;
 use super::upstream::{ClientCredential, Upstream};
@@ -79,19 +79,33 @@ fn read(
     }
     let body = body.map_err(|rejection| unreadable(&rejection))?;
     let options = Options::read(&headers);
-    let options = options.map_err(|e| failure::error(StatusCode::BAD_REQUEST, "bad_header", e.to_string()))?;
+    let options =
+        options.map_err(|e| failure::error(StatusCode::BAD_REQUEST, "bad_header", e.to_string()))?;
     let request = dialect.read_request(&target(uri), body);
-    let request = request.map_err(|e| failure::error(StatusCode::BAD_REQUEST, "bad_request", e.to_string()))?;
+    let request =
+        request.map_err(|e| failure::error(StatusCode::BAD_REQUEST, "bad_request", e.to_string()))?;
     let named = named(&options, &request)?;
     let upstream = app.upstreams.pick(dialect.name(), &request.model);
     let upstream = upstream.cloned().ok_or_else(|| no_upstream(&app, dialect, &request.model))?;
     let user = options.user.clone().or_else(|| request.user.clone());
     let session = options.session.clone();
-    let session = session.or_else(|| session_of(&caller, user.as_deref(), request.first_user_text.as_deref()));
+    let session =
+        session.or_else(|| session_of(&caller, user.as_deref(), request.first_user_text.as_deref()));
     let credential = ClientCredential::find(&headers);
     let turn_id = domain::ids::new_id();
     Ok(Received {
-        app, dialect, caller, headers, options, request, named, upstream, credential, user, session, turn_id,
+        app,
+        dialect,
+        caller,
+        headers,
+        options,
+        request,
+        named,
+        upstream,
+        credential,
+        user,
+        session,
+        turn_id,
     })
 }
 
@@ -106,7 +120,8 @@ fn named(options: &Options, request: &ClientRequest) -> Result<Vec<SkillRef>, Wi
     let mut named = options.named.clone();
     for text in &request.omni_entries {
         let skill = SkillRef::parse(text);
-        let bad = |e| failure::error(StatusCode::BAD_REQUEST, "bad_request", format!("tool `omni:{text}`: {e}"));
+        let bad =
+            |e| failure::error(StatusCode::BAD_REQUEST, "bad_request", format!("tool `omni:{text}`: {e}"));
         named.push(skill.map_err(bad)?);
     }
     Ok(named)
@@ -118,7 +133,11 @@ fn unreadable(rejection: &BytesRejection) -> WireError {
         let message = format!("the body is larger than {PROXY_BODY_BYTES} bytes; send less");
         return failure::error(status, "body_too_large", message);
     }
-    failure::error(StatusCode::BAD_REQUEST, "bad_request", "the body could not be read to its end; send it again")
+    failure::error(
+        StatusCode::BAD_REQUEST,
+        "bad_request",
+        "the body could not be read to its end; send it again",
+    )
 }
 
 fn no_upstream(app: &App, dialect: &dyn Dialect, model: &str) -> WireError {
@@ -136,7 +155,8 @@ fn no_upstream(app: &App, dialect: &dyn Dialect, model: &str) -> WireError {
 fn session_of(caller: &Caller, user: Option<&str>, first: Option<&str>) -> Option<String> {
     let first = first?;
     // Lengths keep ("ab", "c") and ("a", "bc") apart.
-    let parts = [caller.owner(), user.unwrap_or_default(), first].map(|part| format!("{} {part}", part.len()));
+    let parts =
+        [caller.owner(), user.unwrap_or_default(), first].map(|part| format!("{} {part}", part.len()));
     let hash = domain::ids::sha256_hex(parts.concat());
     Some(format!("auto-{}", domain::text::prefix_bytes(&hash, 32)))
 }

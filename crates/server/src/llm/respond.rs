@@ -121,7 +121,7 @@ fn stream(turn: &Arc<Turn>, first: UpstreamAnswer) -> Response {
     headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
     turn.mark(&mut headers);
 
-    let (sender, receiver) = mpsc::channel(WAITING_PIECES);
+    let (sender, pieces) = mpsc::channel(WAITING_PIECES);
     let shared = Arc::clone(turn);
     tokio::spawn(async move {
         let mut rounds = Loop::new(Arc::clone(&shared), Sink::new(Some(sender.clone())));
@@ -138,7 +138,7 @@ fn stream(turn: &Arc<Turn>, first: UpstreamAnswer) -> Response {
             Ok(_) | Err(Broken::Disconnected) => {}
         }
     });
-    let body = Body::from_stream(ReceiverStream::new(receiver).map(Ok::<_, std::convert::Infallible>));
+    let body = Body::from_stream(ReceiverStream::new(pieces).map(Ok::<_, std::convert::Infallible>));
     let mut response = Response::new(body);
     *response.headers_mut() = headers;
     response
@@ -168,7 +168,8 @@ impl Turn {
         if !labels.is_empty() {
             put(headers, "x-omni-injected", &labels);
         }
-        let skipped: Vec<_> = self.injected.skipped.iter().map(|s| format!("{} ({})", s.name, s.reason.as_str())).collect();
+        let skipped: Vec<_> =
+            self.injected.skipped.iter().map(|s| format!("{} ({})", s.name, s.reason.as_str())).collect();
         if !skipped.is_empty() {
             put(headers, "x-omni-skipped", &skipped.join(", "));
         }

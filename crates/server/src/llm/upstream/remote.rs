@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use async_trait::async_trait;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use bytes::Bytes;
 use futures_util::stream::{self, BoxStream};
 use futures_util::{Stream, StreamExt};
@@ -21,7 +21,8 @@ impl Remote {
     pub(super) fn new(config: UpstreamConfig) -> Result<Self, UpstreamsError> {
         let trimmed = config.base_url.trim_end_matches('/');
         let base = trimmed.strip_suffix("/v1").unwrap_or(trimmed).to_owned();
-        let legal = reqwest::Url::parse(&base).is_ok_and(|u| matches!(u.scheme(), "http" | "https") && u.has_host());
+        let legal =
+            reqwest::Url::parse(&base).is_ok_and(|u| matches!(u.scheme(), "http" | "https") && u.has_host());
         if !legal {
             return Err(UpstreamsError::BaseUrl { name: config.name });
         }

@@ -52,7 +52,8 @@ impl super::Voice for Voice {
         }}))];
         for (index, block) in content.iter().enumerate() {
             let (start, deltas) = pieces(block);
-            frames.push(event(&json!({"type": "content_block_start", "index": index, "content_block": start})));
+            frames
+                .push(event(&json!({"type": "content_block_start", "index": index, "content_block": start})));
             for delta in deltas {
                 frames.push(event(&json!({"type": "content_block_delta", "index": index, "delta": delta})));
             }

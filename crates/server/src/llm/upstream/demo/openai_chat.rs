@@ -26,7 +26,10 @@ impl super::Voice for Voice {
         }
         let user = messages.iter().rev().find(|m| role(m) == "user");
         Seen {
-            tools: tools.iter().filter_map(|t| t.pointer("/function/name")?.as_str().map(str::to_owned)).collect(),
+            tools: tools
+                .iter()
+                .filter_map(|t| t.pointer("/function/name")?.as_str().map(str::to_owned))
+                .collect(),
             may_call: body.get("tool_choice").and_then(Value::as_str) != Some("none"),
             user: user.map(|m| text(m.get("content"))).unwrap_or_default(),
             results,
