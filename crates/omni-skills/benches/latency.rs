@@ -67,9 +67,10 @@ async fn run() {
         let label = format!("REST eval_code {language} {code}");
         measure(&label, &client, &runs, &body, &[], REQUESTS / 4).await;
     }
-    let sample = measure("(CPU sample)", &client, &url(&gateway.base), &plain, &[], REQUESTS);
+    let target = url(&gateway.base);
+    let sample = measure("(CPU sample)", &client, &target, &plain, &[], REQUESTS);
     let cpu = cpu_of(&gateway, sample).await;
-    println!("gateway CPU per scored request: {:.3} ms; resident memory {} KiB", cpu, resident(&gateway));
+    println!("gateway CPU per scored request: {cpu:.3} ms; resident memory {} KiB", resident(&gateway));
 }
 
 /// Posts `body` again and again over one connection; returns the median.
