@@ -15,5 +15,6 @@ mod http;
 mod install;
 mod keys;
 mod listener;
+mod reference;
 mod settings;
 mod skills;
