@@ -9,3 +9,4 @@
 mod client;
 mod matrix;
 mod robustness;
+mod schemas;
