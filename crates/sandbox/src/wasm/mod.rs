@@ -76,7 +76,13 @@ impl WasmEngine {
         let _slot = self.slot().await?;
         let (language, timeout_ms) = (job.language, job.timeout_ms);
         let mut worker = self.worker()?;
-        match worker.run(job).await {
+        let mut ran = worker.run(&job).await;
+        if matches!(ran, Err(Failure::NotStarted(_))) {
+            // It died while it waited for work. A new one has nothing to have died of.
+            worker = self.new_worker()?;
+            ran = worker.run(&job).await;
+        }
+        match ran {
             Ok(done) => {
                 if !done.last {
                     self.idle().push(worker);
@@ -85,7 +91,7 @@ impl WasmEngine {
             }
             Err(Failure::NoAnswer) => Ok(outcome(language, no_answer(timeout_ms))),
             Err(Failure::Runtimes(reason)) => Err(SandboxError::Unavailable { engine: NAME, reason }),
-            Err(Failure::Broken(reason)) => Err(failed(reason)),
+            Err(Failure::NotStarted(reason) | Failure::Broken(reason)) => Err(failed(reason)),
         }
     }
 
@@ -100,6 +106,11 @@ impl WasmEngine {
                 return Ok(worker);
             }
         }
+        drop(idle);
+        self.new_worker()
+    }
+
+    fn new_worker(&self) -> Result<Process, SandboxError> {
         Process::start(&self.config).map_err(|e| failed(format!("its worker process cannot be started: {e}")))
     }
 

@@ -30,8 +30,24 @@ pub(crate) enum Failure {
     Runtimes(String),
     /// It took longer than limit and grace, and had to be killed.
     NoAnswer,
+    /// It died before anything of the program ran; another worker may take it.
+    NotStarted(String),
     /// It died or broke the protocol.
     Broken(String),
+}
+
+impl Failure {
+    /// What a death means before the program was announced.
+    fn before_start(self) -> Self {
+        match self {
+            Self::Broken(reason) => Self::NotStarted(reason),
+            other => other,
+        }
+    }
+}
+
+fn wrong_answer() -> Failure {
+    Failure::Broken("it gave a wrong answer".to_owned())
 }
 
 /// A running worker process; dropping it kills it.
@@ -67,30 +83,39 @@ impl Process {
     }
 
     /// Runs one program, after loading its runtime if this worker has not done so yet.
-    pub(crate) async fn run(&mut self, job: Job) -> Result<Done, Failure> {
+    pub(crate) async fn run(&mut self, job: &Job) -> Result<Done, Failure> {
         let language = job.language;
         if !self.loaded.contains(&language) {
-            match self.ask(&Request::Load(language), LOAD_LIMIT).await? {
+            match self.ask(&Request::Load(language), LOAD_LIMIT).await.map_err(Failure::before_start)? {
                 Response::Loaded => self.loaded.insert(language),
                 Response::LoadFailed(reason) => return Err(Failure::Runtimes(reason)),
-                Response::Done(_) => return Err(Failure::Broken("it gave a wrong answer".to_owned())),
+                Response::Started | Response::Done(_) => return Err(wrong_answer()),
             };
         }
         let limit = Duration::from_millis(job.timeout_ms).saturating_add(GRACE);
-        match self.ask(&Request::Run(job), limit).await? {
+        match self.ask(&Request::Run(job.clone()), limit).await.map_err(Failure::before_start)? {
+            Response::Started => {}
+            Response::LoadFailed(reason) => return Err(Failure::Runtimes(reason)),
+            Response::Loaded | Response::Done(_) => return Err(wrong_answer()),
+        }
+        match self.hear(limit).await? {
             Response::Done(done) => Ok(done),
             Response::LoadFailed(reason) => Err(Failure::Runtimes(reason)),
-            Response::Loaded => Err(Failure::Broken("it gave a wrong answer".to_owned())),
+            Response::Loaded | Response::Started => Err(wrong_answer()),
         }
     }
 
     async fn ask(&mut self, request: &Request, limit: Duration) -> Result<Response, Failure> {
         let request = frame::encode(request).map_err(|e| Failure::Broken(e.to_string()))?;
-        let exchange = async {
-            self.stdin.write_all(&request).await?;
-            frame::read_async(&mut self.stdout).await
-        };
-        match timeout(limit, exchange).await {
+        match timeout(limit, self.stdin.write_all(&request)).await {
+            Ok(Ok(())) => self.hear(limit).await,
+            Ok(Err(e)) => Err(Failure::Broken(self.epitaph(&e).await)),
+            Err(_) => Err(Failure::NoAnswer),
+        }
+    }
+
+    async fn hear(&mut self, limit: Duration) -> Result<Response, Failure> {
+        match timeout(limit, frame::read_async(&mut self.stdout)).await {
             Ok(Ok(response)) => Ok(response),
             Ok(Err(e)) => Err(Failure::Broken(self.epitaph(&e).await)),
             Err(_) => Err(Failure::NoAnswer),

@@ -1,4 +1,5 @@
-//! The messages between gateway and worker. One request at a time, one answer to each.
+//! The messages between gateway and worker. One request at a time, one answer to each; a run is
+//! announced before it is answered.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +16,7 @@ pub(crate) enum Request {
 }
 
 /// One program to run.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Job {
     pub language: Language,
     pub code: String,
@@ -33,6 +34,8 @@ pub(crate) enum Response {
     Loaded,
     /// The runtime cannot be loaded, and why.
     LoadFailed(String),
+    /// The program is about to start: before this, nothing of it has run.
+    Started,
     /// The program ended.
     Done(Done),
 }

@@ -59,6 +59,11 @@ fn end_process() -> ! {
 fn run_all(dir: &Path, inbox: &Receiver<Request>) {
     let mut worker = Worker::new(dir);
     for request in inbox {
+        if matches!(request, Request::Run(_))
+            && frame::write(&mut io::stdout().lock(), &Response::Started).is_err()
+        {
+            end_process();
+        }
         let response = match &mut worker {
             Err(reason) => Response::LoadFailed(reason.clone()),
             Ok(worker) => match request {
