@@ -17,7 +17,8 @@ use crate::handler::{Handler, HandlerTable};
 use crate::lifecycle::Job;
 use crate::refusal::Refusal;
 use crate::run::{Recorded, RefusedCall, Run};
-use crate::schema::{Validators, Violation, violations};
+use crate::schema::{Validators, Violation};
+use crate::schema_check::Compiled;
 
 /// Message of a row that a stop of the gateway ended.
 pub(crate) const INTERRUPTED: &str = "interrupted";
@@ -194,7 +195,7 @@ impl Executor {
 pub(crate) struct Ready {
     pub(crate) handler: Arc<dyn Handler>,
     pub(crate) input: Map<String, Value>,
-    pub(crate) output: Option<Arc<jsonschema::Validator>>,
+    pub(crate) output: Option<Arc<Compiled>>,
     pub(crate) timeout: Duration,
 }
 
@@ -237,7 +238,7 @@ impl Shared {
         let violations = match &run.input {
             Value::Object(input) => {
                 let input = Value::Object(handler.prepare(input.clone()));
-                let wrong = violations(&*self.validator(run, "input", &run.input_schema)?, &input);
+                let wrong = self.validator(run, "input", &run.input_schema)?.violations(&input);
                 match input {
                     Value::Object(input) if wrong.is_empty() => return Ok(input),
                     _ => wrong,
@@ -248,12 +249,7 @@ impl Shared {
         Err(Refusal::InvalidInput { violations })
     }
 
-    fn validator(
-        &self,
-        run: &Run,
-        side: &str,
-        schema: &Value,
-    ) -> Result<Arc<jsonschema::Validator>, Refusal> {
+    fn validator(&self, run: &Run, side: &str, schema: &Value) -> Result<Arc<Compiled>, Refusal> {
         self.validators
             .get(&run.skill, side, schema)
             .map_err(|error| Refusal::InvalidSchema { skill: run.skill.identity(), message: error.message })

@@ -13,6 +13,12 @@ mod model_result;
 mod refusal;
 mod run;
 mod schema;
+mod schema_check;
+mod schema_cost;
+#[cfg(test)]
+mod schema_cost_tests;
+mod schema_parts;
+mod schema_pattern;
 
 pub use config::ExecutorConfig;
 pub use echo::{ECHO_HANDLER, Echo};

@@ -16,7 +16,8 @@ use crate::executor::{INTERRUPTED, Ready, Shared};
 use crate::handler::{HandlerError, Output, RunContext, Sandboxed};
 use crate::refusal::Refusal;
 use crate::run::{Run, now};
-use crate::schema::{sentence, violations};
+use crate::schema::sentence;
+use crate::schema_check::Compiled;
 
 /// Message of a row whose caller went away or cancelled it.
 const CANCELLED: &str = "cancelled";
@@ -127,7 +128,7 @@ async fn work(shared: &Shared, row: &Execution, ready: Ready, cancel: &Cancellat
 fn judge(
     row: &Execution,
     joined: Result<Result<Output, HandlerError>, JoinError>,
-    schema: Option<&jsonschema::Validator>,
+    schema: Option<&Compiled>,
 ) -> End {
     match joined {
         Err(error) => {
@@ -142,7 +143,7 @@ fn judge(
         }
         Ok(Ok(output)) => {
             let value = Value::Object(output.value.clone());
-            let wrong = schema.map(|schema| violations(schema, &value)).unwrap_or_default();
+            let wrong = schema.map(|schema| schema.violations(&value)).unwrap_or_default();
             if wrong.is_empty() {
                 return End { status: Status::Success, output: Some(output), message: None, attempts: 1 };
             }

@@ -1,23 +1,17 @@
-//! Values against JSON Schema 2020-12: compiled once per version of a skill, never fetching anything.
+//! The schemas of skills: compiled once per version of a skill, and what is told about wrong ones and wrong values.
 //!
-//! Patterns run in linear time; a `$ref` to another document is refused, be it a URL or a file.
+//! Never fetches anything, and refuses a schema that could take more than a bounded time per byte of input.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use domain::text::excerpt;
-use jsonschema::{Draft, PatternOptions, Validator};
 use moka::sync::Cache;
 use serde_json::Value;
 
-/// Violations that are told; more do not help anybody.
-const VIOLATIONS: usize = 8;
-/// Characters of one violation's message.
-const MESSAGE_CHARS: usize = 200;
+use crate::schema_check::Compiled;
+
 /// Compiled schemas that are kept.
 const COMPILED: u64 = 2_000;
-/// Longest regular expression program, in bytes: bounds memory for patterns such as `(a{1000}){1000}`.
-const PATTERN_BYTES: usize = 1024 * 1024;
 
 /// One thing that is wrong with a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +32,7 @@ pub struct SchemaError {
 
 /// Whether this normalised schema can be used to validate: for installs, before a skill is stored.
 pub fn check_schema(schema: &Value) -> Result<(), SchemaError> {
-    compile(schema).map(drop)
+    Compiled::of(schema).map(drop)
 }
 
 /// The violations as one sentence.
@@ -53,21 +47,9 @@ pub(crate) fn sentence(violations: &[Violation]) -> String {
     out
 }
 
-/// What is wrong with `value`; empty when nothing is.
-pub(crate) fn violations(validator: &Validator, value: &Value) -> Vec<Violation> {
-    validator
-        .iter_errors(value)
-        .take(VIOLATIONS)
-        .map(|error| Violation {
-            pointer: error.instance_path().as_str().to_owned(),
-            message: excerpt(&error.masked().to_string(), MESSAGE_CHARS),
-        })
-        .collect()
-}
-
 /// Compiled schemas, by skill and time of its last change.
 pub(crate) struct Validators {
-    cache: Cache<String, Result<Arc<Validator>, SchemaError>>,
+    cache: Cache<String, Result<Arc<Compiled>, SchemaError>>,
 }
 
 impl Validators {
@@ -81,17 +63,8 @@ impl Validators {
         skill: &domain::Skill,
         side: &str,
         schema: &Value,
-    ) -> Result<Arc<Validator>, SchemaError> {
+    ) -> Result<Arc<Compiled>, SchemaError> {
         let key = format!("{}\n{}\n{side}", skill.id, skill.updated_at);
-        self.cache.get_with(key, || compile(schema).map(Arc::new))
+        self.cache.get_with(key, || Compiled::of(schema).map(Arc::new))
     }
-}
-
-fn compile(schema: &Value) -> Result<Validator, SchemaError> {
-    jsonschema::options()
-        .with_draft(Draft::Draft202012)
-        .offline()
-        .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_BYTES))
-        .build(schema)
-        .map_err(|error| SchemaError { message: excerpt(&error.masked().to_string(), MESSAGE_CHARS) })
 }

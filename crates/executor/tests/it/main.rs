@@ -6,5 +6,6 @@ mod fixture;
 mod lifecycle;
 mod load;
 mod refusals;
+mod schema_cost;
 mod schemas;
 mod shutdown;
