@@ -42,6 +42,14 @@ pub const RESULT_BYTES: usize = 32 * 1024;
 pub const TURN_RESULT_BYTES: usize = 256 * 1024;
 /// Silence after which a stream gets a keep-alive while tools run.
 pub const KEEP_ALIVE_MS: u64 = 5_000;
+/// Time since their last use after which hidden rounds of a turn are forgotten.
+pub const KEPT_TTL_MS: u64 = 24 * 60 * 60 * 1000;
+/// Time since their last use for which it is still known that hidden rounds have been forgotten.
+pub const KEPT_TRACE_MS: u64 = 30 * KEPT_TTL_MS;
+/// Bytes of the hidden rounds of one turn that are kept.
+pub const KEPT_ENTRY_BYTES: usize = 4 * 1024 * 1024;
+/// Bytes of all hidden rounds of one owner that are kept.
+pub const KEPT_OWNER_BYTES: u64 = 64 * 1024 * 1024;
 /// Largest request body on `/v1*`.
 pub const PROXY_BODY_BYTES: usize = 64 * 1024 * 1024;
 /// Largest request body elsewhere.

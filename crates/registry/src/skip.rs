@@ -42,6 +42,10 @@ pub enum SkipReason {
     Bytes,
     /// The tools of a request have a number limit.
     Tools,
+    /// The upstream's configuration says that this model takes no tools.
+    NoTools,
+    /// The upstream refused this model's requests because of our tools.
+    ToolsRefused,
 }
 
 impl SkipReason {
@@ -61,6 +65,8 @@ impl SkipReason {
             Self::Outscored => "outscored",
             Self::Bytes => "bytes",
             Self::Tools => "tools",
+            Self::NoTools => "no_tools",
+            Self::ToolsRefused => "upstream_refused_tools",
         }
     }
 }
@@ -86,6 +92,10 @@ impl fmt::Display for SkipReason {
             Self::Outscored => f.write_str("others scored better"),
             Self::Bytes => f.write_str("the definitions would be too large together"),
             Self::Tools => f.write_str("there would be too many tools"),
+            Self::NoTools => f.write_str("`no_tools` of the upstream names this model"),
+            Self::ToolsRefused => {
+                f.write_str("the upstream refused tools for this model; they are tried again after a while")
+            }
         }
     }
 }

@@ -5,6 +5,7 @@
 mod cells;
 mod connect;
 mod executions;
+mod kept;
 mod keys;
 mod migrate;
 mod readers;
@@ -18,8 +19,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use domain::{ApiKey, Execution, Skill};
 use store::{
-    ExecutionFilter, ExecutionOutcome, KeyUpdate, LoadedSkills, NewKey, Page, PageRequest, Result,
-    SkillUpdate, Store, StoreError,
+    ExecutionFilter, ExecutionOutcome, KeptRounds, KeyUpdate, LoadedSkills, NewKey, Page, PageRequest,
+    PruneKept, RecallKept, RecalledKept, Result, SkillUpdate, Store, StoreError,
 };
 
 use crate::error::SqlError;
@@ -148,5 +149,22 @@ impl Store for SqliteStore {
     async fn set_value(&self, name: &str, value: &str) -> Result<()> {
         let (name, value) = (name.to_owned(), value.to_owned());
         self.writer.run(move |c| values::set(c, &name, &value)).await
+    }
+
+    async fn keep_rounds(&self, rounds: KeptRounds) -> Result<()> {
+        self.writer.run(move |c| kept::keep(c, &rounds)).await
+    }
+
+    async fn recall_rounds(&self, recall: RecallKept) -> Result<Vec<RecalledKept>> {
+        let now_ms = recall.now_ms;
+        let (found, used) = self.readers.run(move |c| kept::recall(c, &recall)).await?;
+        if !used.is_empty() {
+            self.writer.run(move |c| kept::touch(c, &used, now_ms)).await?;
+        }
+        Ok(found)
+    }
+
+    async fn prune_rounds(&self, prune: PruneKept) -> Result<u64> {
+        self.writer.run(move |c| kept::prune(c, prune)).await
     }
 }

@@ -5,6 +5,7 @@
 
 mod error;
 mod executions;
+mod kept;
 mod keys;
 mod skills;
 
@@ -13,6 +14,7 @@ use domain::{ApiKey, Execution, Skill};
 
 pub use error::StoreError;
 pub use executions::{ExecutionFilter, ExecutionOutcome, Page, PageRequest};
+pub use kept::{KeptRounds, KeptScope, PruneKept, RecallKept, RecalledKept};
 pub use keys::{KeyUpdate, NewKey};
 pub use skills::{LoadedSkills, SkillUpdate};
 
@@ -86,4 +88,14 @@ pub trait Store: Send + Sync {
 
     /// Sets such a value.
     async fn set_value(&self, name: &str, value: &str) -> Result<()>;
+
+    /// Keeps hidden rounds of a turn.
+    async fn keep_rounds(&self, rounds: KeptRounds) -> Result<()>;
+
+    /// Finds kept rounds by their keys, in one look-up. What is found and not expired counts as used now, to a
+    /// tenth of its time to live. Rounds that nobody kept are absent, never an error.
+    async fn recall_rounds(&self, recall: RecallKept) -> Result<Vec<RecalledKept>>;
+
+    /// Forgets kept rounds that have expired. Returns how many it touched: with a full batch there may be more.
+    async fn prune_rounds(&self, prune: PruneKept) -> Result<u64>;
 }

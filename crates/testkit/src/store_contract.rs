@@ -14,6 +14,7 @@ pub mod builtins;
 pub mod concurrency;
 pub mod executions;
 pub mod history;
+pub mod kept;
 pub mod keys;
 pub mod sample;
 pub mod skills;
@@ -69,6 +70,17 @@ macro_rules! store_contract {
                 deleted_keys_are_gone_and_unknown_ones_not_found
                 touching_notes_the_time
                 values_are_set_and_replaced
+            }
+            kept {
+                what_is_kept_is_found_by_every_key
+                nobody_else_finds_it
+                a_key_leads_to_the_last_rounds_and_what_no_key_leads_to_is_gone
+                some_keys_lead_to_any_session
+                what_is_not_used_expires_and_leaves_its_trace
+                what_is_used_lives_on
+                the_least_recently_used_make_room
+                pruning_goes_in_batches
+                odd_keys_are_only_text
             }
             concurrency {
                 two_hundred_writers_lose_nothing

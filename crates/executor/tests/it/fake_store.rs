@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use domain::{ApiKey, Execution, Skill, Status};
 use store::{
-    ExecutionFilter, ExecutionOutcome, KeyUpdate, LoadedSkills, NewKey, Page, PageRequest, Result,
-    SkillUpdate, Store, StoreError,
+    ExecutionFilter, ExecutionOutcome, KeptRounds, KeyUpdate, LoadedSkills, NewKey, Page, PageRequest,
+    PruneKept, RecallKept, RecalledKept, Result, SkillUpdate, Store, StoreError,
 };
 
 #[derive(Default)]
@@ -141,6 +141,15 @@ impl Store for FakeStore {
         Err(StoreError::Closed)
     }
     async fn set_value(&self, _name: &str, _value: &str) -> Result<()> {
+        Err(StoreError::Closed)
+    }
+    async fn keep_rounds(&self, _rounds: KeptRounds) -> Result<()> {
+        Err(StoreError::Closed)
+    }
+    async fn recall_rounds(&self, _recall: RecallKept) -> Result<Vec<RecalledKept>> {
+        Err(StoreError::Closed)
+    }
+    async fn prune_rounds(&self, _prune: PruneKept) -> Result<u64> {
         Err(StoreError::Closed)
     }
 }

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use async_trait::async_trait;
 use domain::{ApiKey, Execution, Skill};
 use store::{
-    ExecutionFilter, ExecutionOutcome, KeyUpdate, LoadedSkills, NewKey, Page, PageRequest, Result,
-    SkillUpdate, Store, StoreError,
+    ExecutionFilter, ExecutionOutcome, KeptRounds, KeyUpdate, LoadedSkills, NewKey, Page, PageRequest,
+    PruneKept, RecallKept, RecalledKept, Result, SkillUpdate, Store, StoreError,
 };
 use tokio::sync::RwLock;
 
@@ -107,6 +107,15 @@ impl Store for FakeStore {
         Err(StoreError::Closed)
     }
     async fn set_value(&self, _: &str, _: &str) -> Result<()> {
+        Err(StoreError::Closed)
+    }
+    async fn keep_rounds(&self, _: KeptRounds) -> Result<()> {
+        Err(StoreError::Closed)
+    }
+    async fn recall_rounds(&self, _: RecallKept) -> Result<Vec<RecalledKept>> {
+        Err(StoreError::Closed)
+    }
+    async fn prune_rounds(&self, _: PruneKept) -> Result<u64> {
         Err(StoreError::Closed)
     }
 }

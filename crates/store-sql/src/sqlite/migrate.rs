@@ -16,8 +16,10 @@ struct Migration {
 }
 
 /// Ordered by number, without holes, from 1.
-const ALL: &[Migration] =
-    &[Migration { number: 1, name: "init", sql: include_str!("../../migrations/sqlite/0001_init.sql") }];
+const ALL: &[Migration] = &[
+    Migration { number: 1, name: "init", sql: include_str!("../../migrations/sqlite/0001_init.sql") },
+    Migration { number: 2, name: "kept", sql: include_str!("../../migrations/sqlite/0002_kept.sql") },
+];
 
 /// Applies what is missing. Safe to call from several processes at once.
 pub(super) fn apply(connection: &mut Connection) -> Result<(), SqlError> {
