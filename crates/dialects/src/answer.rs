@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use domain::ToolCall;
+use domain::{ToolCall, ToolResult};
 use serde_json::Value;
 
 use crate::request::WireError;
@@ -51,6 +51,11 @@ pub struct Shown {
     pub id: Option<String>,
 }
 
+/// The ids of the client's calls, in order.
+pub(crate) fn client_ids(calls: &[Call]) -> Vec<String> {
+    calls.iter().filter(|call| !call.owned).map(|call| call.call.id.clone()).collect()
+}
+
 /// What the gateway adds when it ends a turn.
 #[derive(Clone, Debug, Default)]
 pub struct Ending {
@@ -87,6 +92,13 @@ pub trait Answer: Send {
 
     /// The upstream's body of this round has ended. The finish itself is held back.
     fn end_round(&mut self, out: &mut Vec<u8>) -> Result<Round, Fault>;
+
+    /// Shows these results of our calls in a plain answer; to be asked between [`Answer::end_round`] of their round
+    /// and whatever comes next. With `last` no round follows, so that the calls are shown in every dialect. Says
+    /// whether the answer shows calls and results, so that a history with it lacks nothing.
+    fn splice(&mut self, _results: &[ToolResult], _last: bool) -> bool {
+        false
+    }
 
     /// Ends the turn: the held finish, usage over all rounds, terminal marks. Calls of ours never show; with
     /// no call of the client's left, a finish that says "tool calls" becomes the normal one.

@@ -7,17 +7,24 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+/// How keys of a client's call ids begin.
+pub const CALL: &str = "call:";
+/// How keys of an answer's id begin.
+pub const RESPONSE: &str = "response:";
+
 /// A place in a request's history where hidden rounds may belong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Anchor {
-    /// What the place shows: `call:ID`, `text:HASH`, `signature:HASH`, `response:ID`.
+    /// What the place shows: `call:ID`, `text:HASH`, `signature:HASH`, `response:ID`. A place may have several
+    /// anchors: the surer ones come first. Keys of calls and responses hold with `memory = "off"` too, because the
+    /// history would be wrong without what they lead to; responses are found from every session.
     pub key: String,
     /// Where it is, for the dialect.
     pub place: usize,
 }
 
 /// What stands in truth where the client shows one message.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Kept {
     /// Messages (or items) before it, in order.
@@ -32,6 +39,20 @@ pub struct Kept {
     /// The upstream's own id of the turn's last answer, where a client may name the answer by id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_id: Option<String>,
+    /// What the client shows of hidden calls and the provider refuses without them, as keys of anchors.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub orphans: Vec<String>,
+    /// Only this trace is left: everything but `orphans` is gone, and the model may be told so.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub expired: bool,
+}
+
+impl Kept {
+    /// What is left of it when it has expired.
+    #[must_use]
+    pub fn trace(&self) -> Self {
+        Self { orphans: self.orphans.clone(), expired: true, ..Self::default() }
+    }
 }
 
 /// A turn that is to be kept.

@@ -6,11 +6,14 @@
 
 mod answer;
 mod anthropic_messages;
+mod gemini;
+mod history;
 mod json;
-mod kept;
+pub mod kept;
 mod limits;
 mod merge;
 mod openai_chat;
+mod openai_responses;
 mod plain_body;
 mod reading;
 mod request;
@@ -36,6 +39,11 @@ pub trait Dialect: Send + Sync {
     /// is the usual one.
     fn routes(&self) -> &'static [&'static str];
 
+    /// Whether a path of those routes is a chat; others on them are the provider's and none of ours.
+    fn is_chat(&self, _path: &str) -> bool {
+        true
+    }
+
     /// The provider word for selection hints: `openai`, `anthropic`, `google`.
     fn provider(&self) -> &'static str;
 
@@ -59,6 +67,12 @@ pub trait Dialect: Send + Sync {
         ask: Ask,
         ours: &[String],
     ) -> Result<Bytes, Fault>;
+
+    /// Whether a plain answer can show our calls and results, see [`Answer::splice`]. Histories that hold them are
+    /// then made legal again by [`Dialect::read_request`].
+    fn can_splice(&self) -> bool {
+        false
+    }
 
     /// Media type of the answer to a request that wants a stream.
     fn stream_media_type(&self, _request: &ClientRequest) -> &'static str {
@@ -108,7 +122,12 @@ pub trait Dialect: Send + Sync {
 }
 
 /// Every dialect.
-pub const ALL: &[&dyn Dialect] = &[&openai_chat::OpenaiChat, &anthropic_messages::AnthropicMessages];
+pub const ALL: &[&dyn Dialect] = &[
+    &openai_chat::OpenaiChat,
+    &openai_responses::OpenaiResponses,
+    &anthropic_messages::AnthropicMessages,
+    &gemini::Gemini,
+];
 
 /// The dialect of that name.
 pub fn by_name(name: &str) -> Option<&'static dyn Dialect> {

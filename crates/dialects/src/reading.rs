@@ -81,7 +81,7 @@ fn read_tools(top: &Container<'_>, request: &mut ClientRequest) -> Result<(), Ba
 }
 
 /// `NAME` of an `omni:NAME` entry.
-fn omni(tool: &Container<'_>) -> Option<String> {
+pub(crate) fn omni(tool: &Container<'_>) -> Option<String> {
     Some(json::string(tool.value("type")?)?.strip_prefix(OMNI)?.to_owned())
 }
 

@@ -7,8 +7,10 @@ use bytes::Bytes;
 pub struct ClientRequest {
     /// Path and query that the upstream is asked for.
     pub target: String,
-    /// The body, untouched.
+    /// The body, untouched except for kept rounds that were put back.
     pub raw: Bytes,
+    /// The client's own body, where kept rounds were put back into `raw`.
+    pub unrestored: Option<Bytes>,
     /// The model's name; never empty.
     pub model: String,
     /// Whether the client wants a stream.
@@ -28,8 +30,17 @@ pub struct ClientRequest {
     pub omni_entries: Vec<String>,
     /// Why nothing of ours may be offered: the client forbade tools, wants structured output, several choices...
     pub inhibit: Option<&'static str>,
+    /// Whether the history held calls and results that an earlier answer had shown, now in their legal places.
+    pub was_spliced: bool,
     /// Whether the client asked for the usage chunk of a stream, where the dialect has that question.
     pub include_usage: bool,
+}
+
+impl ClientRequest {
+    /// The body as the client knows it.
+    pub fn seen(&self) -> &Bytes {
+        self.unrestored.as_ref().unwrap_or(&self.raw)
+    }
 }
 
 /// A body that cannot be read.

@@ -27,6 +27,19 @@ impl Totals {
         }
         (!report.is_empty()).then_some(report)
     }
+
+    /// [`Totals::report`] where `total_tokens` is the sum of these two members.
+    pub(crate) fn with_total(&self, input_of_last: bool, input: &[&str], parts: [&str; 2]) -> Option<Value> {
+        let mut report = self.report(input_of_last, input)?;
+        let [a, b] = parts.map(|key| report.get(key).and_then(Value::as_u64));
+        if input_of_last
+            && report.contains_key("total_tokens")
+            && let (Some(a), Some(b)) = (a, b)
+        {
+            report.insert("total_tokens".to_owned(), a.saturating_add(b).into());
+        }
+        Some(Value::Object(report))
+    }
 }
 
 fn plus(sum: &mut Map<String, Value>, more: &Map<String, Value>) {

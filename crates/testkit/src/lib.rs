@@ -2,6 +2,7 @@
 
 pub mod fake_upstream;
 pub mod gateway;
+pub mod held;
 pub mod script;
 pub mod sse_lint;
 pub mod store_contract;

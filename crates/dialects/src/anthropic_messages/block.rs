@@ -30,6 +30,13 @@ impl Block {
         Self { text, call }
     }
 
+    /// The text that a client sees of it.
+    pub(super) fn visible_text(&self) -> Option<String> {
+        let block = Container::object(&self.text, &self.text).ok()?;
+        let is_text = block.value("type").and_then(json::string).as_deref() == Some("text");
+        block.value("text").filter(|_| is_text).and_then(json::string)
+    }
+
     pub(super) fn is_owned(&self) -> bool {
         self.call.as_ref().is_some_and(|call| call.owned)
     }

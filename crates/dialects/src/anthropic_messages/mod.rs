@@ -4,7 +4,9 @@
 //! judge itself.
 
 mod block;
+mod memory;
 mod plain;
+mod spliced;
 mod stream;
 
 use bytes::Bytes;
@@ -12,7 +14,9 @@ use domain::{ToolDefinition, ToolResult};
 use serde_json::{Map, Value, json};
 
 use crate::Dialect;
-use crate::answer::{Answer, Fault, Finish, Owned, Round};
+use crate::answer::{Answer, Fault, Finish, Owned, Round, Shown};
+use crate::history;
+use crate::kept::{Anchor, Keeping, Kept};
 use crate::reading;
 use crate::request::{Ask, BadRequest, ClientRequest, WireError};
 use crate::splice::{Container, Edits};
@@ -54,7 +58,15 @@ impl Dialect for AnthropicMessages {
         "anthropic"
     }
 
+    fn can_splice(&self) -> bool {
+        true
+    }
+
     fn read_request(&self, target: &str, body: Bytes) -> Result<ClientRequest, BadRequest> {
+        let (body, was_spliced) = match spliced::made_legal(&body) {
+            Some(legal) => (legal, true),
+            None => (body, false),
+        };
         let top = reading::open(&body)?;
         let mut request = reading::common(&top, &["messages", "tools", "tool_choice"])?;
         if let Some(metadata) = top.child("metadata") {
@@ -67,12 +79,14 @@ impl Dialect for AnthropicMessages {
             request.inhibit = Some("structured output");
         }
         target.clone_into(&mut request.target);
+        request.was_spliced = was_spliced;
         request.raw = body;
         Ok(request)
     }
 
     fn inject(&self, request: &ClientRequest, tools: &[ToolDefinition]) -> Bytes {
-        writing::inject(&WIRE, request, tools)
+        let body = writing::inject(&WIRE, request, tools);
+        if request.unrestored.is_some() || request.was_spliced { memory::declare_called(body) } else { body }
     }
 
     fn follow_up(
@@ -93,6 +107,26 @@ impl Dialect for AnthropicMessages {
 
     fn answer(&self, request: &ClientRequest, owned: Owned) -> Box<dyn Answer> {
         if request.stream { Box::new(stream::Stream::new(owned)) } else { Box::new(plain::Plain::new(owned)) }
+    }
+
+    fn anchors(&self, request: &ClientRequest) -> Vec<Anchor> {
+        history::anchors(&memory::WAYS, request)
+    }
+
+    fn restore(&self, request: &ClientRequest, kept: &[(Anchor, Kept)]) -> Bytes {
+        let restored = history::restore(&memory::WAYS, request, kept, memory::put_back);
+        restored.unwrap_or_else(|| request.raw.clone())
+    }
+
+    fn keep(
+        &self,
+        request: &ClientRequest,
+        body: &Bytes,
+        last: &Round,
+        parked: &[ToolResult],
+        shown: &Shown,
+    ) -> Option<Keeping> {
+        history::keep(&memory::WAYS, request, body, last, parked, shown)
     }
 
     fn error_body(&self, error: &WireError) -> Bytes {

@@ -1,8 +1,12 @@
 //! A plain message: the last round's body, changed only where the turn had rounds or calls of ours.
 
+use std::collections::HashSet;
+
+use domain::ToolResult;
+
 use super::block::Block;
 use super::{finish_of, message_of, usage};
-use crate::answer::{Answer, Ending, Fault, Owned, Round};
+use crate::answer::{self, Answer, Ending, Fault, Owned, Round, Shown};
 use crate::json;
 use crate::plain_body::PlainBody;
 use crate::request::WireError;
@@ -18,6 +22,13 @@ pub(super) struct Plain {
     earlier: Vec<String>,
     blocks: Vec<Block>,
     last: String,
+    shown: Shown,
+    /// Results of the last round that the client is shown.
+    spliced: Vec<String>,
+    /// Calls of ours that the client is shown.
+    shown_calls: HashSet<String>,
+    /// Whether our calls end the turn.
+    ends_with_calls: bool,
     totals: Totals,
 }
 
@@ -31,6 +42,10 @@ impl Plain {
             earlier: Vec::new(),
             blocks: Vec::new(),
             last: String::new(),
+            shown: Shown::default(),
+            spliced: Vec::new(),
+            shown_calls: HashSet::new(),
+            ends_with_calls: false,
             totals: Totals::default(),
         }
     }
@@ -39,10 +54,13 @@ impl Plain {
         let top = Container::object(&self.last, &self.last).ok()?;
         let content = top.children("content");
         let last = content.iter().flat_map(|content| content.items.iter().map(|item| item.value));
-        let shown = last.zip(&self.blocks).filter(|(_, block)| !block.is_owned()).map(|(text, _)| text);
-        let blocks: Vec<&str> = self.earlier.iter().map(String::as_str).chain(shown).collect();
+        let shown = last.zip(&self.blocks).filter(|(_, block)| !self.hides(block)).map(|(text, _)| text);
+        let (earlier, spliced) = (self.earlier.iter(), self.spliced.iter());
+        let blocks: Vec<&str> =
+            earlier.map(String::as_str).chain(shown).chain(spliced.map(String::as_str)).collect();
         let mut set = vec![("content", format!("[{}]", blocks.join(",")))];
-        let called = self.blocks.iter().any(|block| block.call.as_ref().is_some_and(|call| !call.owned));
+        let called = self.ends_with_calls
+            || self.blocks.iter().any(|block| block.call.as_ref().is_some_and(|call| !call.owned));
         if !called && top.value("stop_reason").and_then(json::string).as_deref() == Some("tool_use") {
             set.push(("stop_reason", "\"end_turn\"".to_owned()));
         }
@@ -55,6 +73,10 @@ impl Plain {
         edits.members(&top, &[], &set);
         Some(edits.apply())
     }
+
+    fn hides(&self, block: &Block) -> bool {
+        block.call.as_ref().is_some_and(|call| call.owned && !self.shown_calls.contains(&call.call.id))
+    }
 }
 
 impl Answer for Plain {
@@ -63,8 +85,11 @@ impl Answer for Plain {
     }
 
     fn end_round(&mut self, _out: &mut Vec<u8>) -> Result<Round, Fault> {
-        let shown = std::mem::take(&mut self.blocks).into_iter().filter(|block| !block.is_owned());
-        self.earlier.extend(shown.map(|block| block.text));
+        let before = std::mem::take(&mut self.blocks);
+        let shown: Vec<String> =
+            before.into_iter().filter(|block| !self.hides(block)).map(|block| block.text).collect();
+        self.earlier.extend(shown);
+        self.earlier.append(&mut self.spliced);
         self.rounds += 1;
         self.last = self.body.take()?;
         let unreadable = |error: serde_json::Error| Fault::Unreadable(error.to_string());
@@ -83,17 +108,32 @@ impl Answer for Plain {
         self.blocks = blocks.map(|item| Block::read(item.value, &self.owned)).collect();
         self.any_owned |= self.blocks.iter().any(Block::is_owned);
         let reason = top.value("stop_reason").and_then(json::string);
+        let calls: Vec<_> = self.blocks.iter().filter_map(|block| block.call.clone()).collect();
+        self.shown.text.extend(self.blocks.iter().filter_map(Block::visible_text));
+        self.shown.call_ids = answer::client_ids(&calls);
+        self.shown.id = top.value("id").and_then(json::string);
         Ok(Round {
-            calls: self.blocks.iter().filter_map(|block| block.call.clone()).collect(),
+            calls,
             finish: finish_of(reason.as_deref()),
             message: message_of(self.blocks.iter().map(|block| block.text.as_str())),
         })
+    }
+
+    fn splice(&mut self, results: &[ToolResult], last: bool) -> bool {
+        self.spliced.extend(results.iter().map(|result| super::tool_result(result).to_string()));
+        self.shown_calls.extend(results.iter().map(|result| result.call_id.clone()));
+        self.ends_with_calls = last;
+        true
     }
 
     fn finish(&mut self, ending: &Ending, out: &mut Vec<u8>) -> Result<(), Fault> {
         let edited = if self.rounds > 1 || self.any_owned { self.edit(ending) } else { None };
         out.extend_from_slice(edited.as_ref().unwrap_or(&self.last).as_bytes());
         Ok(())
+    }
+
+    fn shown(&self) -> Shown {
+        self.shown.clone()
     }
 
     fn keep_alive(&mut self, _out: &mut Vec<u8>) {}

@@ -5,9 +5,9 @@
 
 use serde_json::{Map, Value};
 
-use super::block::Draft;
+use super::block::{Block, Draft};
 use super::{error_json, finish_of, message_of, usage};
-use crate::answer::{Answer, Ending, Fault, Owned, Round};
+use crate::answer::{self, Answer, Ending, Fault, Owned, Round, Shown};
 use crate::json;
 use crate::limits::{BODY_BYTES, EVENT_BYTES, HELD_BYTES, PARTS};
 use crate::request::WireError;
@@ -54,6 +54,7 @@ pub(super) struct Stream {
     any_owned: bool,
     client_calls: usize,
     next_block: usize,
+    shown: Shown,
     totals: Totals,
 }
 
@@ -67,6 +68,7 @@ impl Stream {
             any_owned: false,
             client_calls: 0,
             next_block: 0,
+            shown: Shown::default(),
             totals: Totals::default(),
         }
     }
@@ -106,6 +108,7 @@ impl Stream {
                 self.take_usage(message.as_ref().and_then(|message| message.value("usage")))?;
                 if !self.started {
                     self.started = true;
+                    self.shown.id = message.and_then(|message| json::string(message.value("id")?));
                     frame.write(out);
                 }
             }
@@ -234,11 +237,11 @@ impl Answer for Stream {
         }
         self.totals.add(Some(&Value::Object(self.now.usage.clone())));
         let blocks: Vec<_> = self.now.blocks.iter().map(|(_, draft)| draft.finish()).collect();
-        Ok(Round {
-            finish: finish_of(self.now.stop_reason.as_deref()),
-            message: message_of(blocks.iter().map(|block| block.text.as_str())),
-            calls: blocks.into_iter().filter_map(|block| block.call).collect(),
-        })
+        self.shown.text.extend(blocks.iter().filter_map(Block::visible_text));
+        let message = message_of(blocks.iter().map(|block| block.text.as_str()));
+        let calls: Vec<_> = blocks.into_iter().filter_map(|block| block.call).collect();
+        self.shown.call_ids = answer::client_ids(&calls);
+        Ok(Round { finish: finish_of(self.now.stop_reason.as_deref()), message, calls })
     }
 
     fn finish(&mut self, ending: &Ending, out: &mut Vec<u8>) -> Result<(), Fault> {
@@ -281,6 +284,10 @@ impl Answer for Stream {
             None => sse::write(Some(b"message_stop"), "{\"type\":\"message_stop\"}", out),
         }
         Ok(())
+    }
+
+    fn shown(&self) -> Shown {
+        self.shown.clone()
     }
 
     fn keep_alive(&mut self, out: &mut Vec<u8>) {

@@ -208,6 +208,15 @@ impl Assembly {
         self.message.get("refusal").and_then(Value::as_str).is_some_and(|text| !text.is_empty())
     }
 
+    /// Appends the visible text, as a paragraph of its own.
+    pub(super) fn add_text(&self, text: &mut String) {
+        let content = self.message.get("content").and_then(Value::as_str).unwrap_or_default();
+        if !text.is_empty() && !content.is_empty() {
+            text.push_str("\n\n");
+        }
+        text.push_str(content);
+    }
+
     /// The whole message, for the next request.
     pub(super) fn message(&self) -> Value {
         let mut message = self.message.clone();

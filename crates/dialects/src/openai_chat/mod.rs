@@ -5,7 +5,9 @@
 
 mod assemble;
 mod chunk;
+mod memory;
 mod plain;
+mod spliced;
 mod stream;
 mod writer;
 
@@ -13,7 +15,9 @@ use bytes::Bytes;
 use domain::{ToolDefinition, ToolResult};
 use serde_json::{Value, json};
 
-use crate::answer::{Answer, Fault, Finish, Owned, Round};
+use crate::answer::{Answer, Fault, Finish, Owned, Round, Shown};
+use crate::history;
+use crate::kept::{Anchor, Keeping, Kept};
 use crate::reading;
 use crate::request::{Ask, BadRequest, ClientRequest, WireError};
 use crate::splice::{Container, Edits};
@@ -48,7 +52,12 @@ impl Dialect for OpenaiChat {
         "openai"
     }
 
+    fn can_splice(&self) -> bool {
+        true
+    }
+
     fn read_request(&self, target: &str, body: Bytes) -> Result<ClientRequest, BadRequest> {
+        let body = spliced::made_legal(body);
         let top = reading::open(&body)?;
         let edited = ["messages", "tools", "tool_choice", "parallel_tool_calls"];
         let mut request = reading::common(&top, &edited)?;
@@ -76,9 +85,7 @@ impl Dialect for OpenaiChat {
         ours: &[String],
     ) -> Result<Bytes, Fault> {
         let mut messages = vec![replay(&round.message)?];
-        messages.extend(results.iter().map(|result| {
-            json!({"role": "tool", "tool_call_id": result.call_id, "content": result.content}).to_string()
-        }));
+        messages.extend(results.iter().map(|result| memory::result_message(result).to_string()));
         writing::follow_up(&WIRE, body, &messages, ask, ours)
     }
 
@@ -88,6 +95,27 @@ impl Dialect for OpenaiChat {
         } else {
             Box::new(plain::Plain::new(owned))
         }
+    }
+
+    fn anchors(&self, request: &ClientRequest) -> Vec<Anchor> {
+        history::anchors(&memory::WAYS, request)
+    }
+
+    fn restore(&self, request: &ClientRequest, kept: &[(Anchor, Kept)]) -> Bytes {
+        let restored = history::restore(&memory::WAYS, request, kept, memory::put_back);
+        restored.unwrap_or_else(|| request.raw.clone())
+    }
+
+    fn keep(
+        &self,
+        request: &ClientRequest,
+        body: &Bytes,
+        last: &Round,
+        parked: &[ToolResult],
+        shown: &Shown,
+    ) -> Option<Keeping> {
+        let last = Round { message: replay(&last.message).ok()?.into(), ..last.clone() };
+        history::keep(&memory::WAYS, request, body, &last, parked, shown)
     }
 
     fn error_body(&self, error: &WireError) -> Bytes {
@@ -162,13 +190,6 @@ fn first_choice<'a>(choices: &Container<'a>) -> Option<Container<'a>> {
 
 /// Usage over all rounds; the total follows its parts.
 fn usage(totals: &Totals, input_of_last: bool) -> Option<Value> {
-    let mut report = totals.report(input_of_last, &["prompt_tokens", "prompt_tokens_details"])?;
-    let count = |key: &str| report.get(key).and_then(Value::as_u64);
-    if input_of_last
-        && report.contains_key("total_tokens")
-        && let (Some(input), Some(output)) = (count("prompt_tokens"), count("completion_tokens"))
-    {
-        report.insert("total_tokens".to_owned(), input.saturating_add(output).into());
-    }
-    Some(Value::Object(report))
+    let input = ["prompt_tokens", "prompt_tokens_details"];
+    totals.with_total(input_of_last, &input, ["prompt_tokens", "completion_tokens"])
 }

@@ -1,9 +1,11 @@
 //! A plain chat completion: the last round's body, changed only where the turn had rounds or calls of ours.
 
-use domain::ToolCall;
+use std::collections::HashSet;
+
+use domain::{ToolCall, ToolResult};
 
 use super::{finish_of, first_choice, usage};
-use crate::answer::{Answer, Call, Ending, Fault, Finish, Owned, Round};
+use crate::answer::{self, Answer, Call, Ending, Fault, Finish, Owned, Round, Shown};
 use crate::json;
 use crate::plain_body::PlainBody;
 use crate::request::WireError;
@@ -18,6 +20,12 @@ pub(super) struct Plain {
     /// Texts of the rounds before the last.
     earlier: Vec<String>,
     last: String,
+    /// Calls of the last round.
+    calls: Vec<Call>,
+    /// Results that the client is shown.
+    spliced: Vec<String>,
+    /// Calls of ours that the client is shown.
+    shown_calls: HashSet<String>,
     totals: Totals,
 }
 
@@ -30,6 +38,9 @@ impl Plain {
             any_owned: false,
             earlier: Vec::new(),
             last: String::new(),
+            calls: Vec::new(),
+            spliced: Vec::new(),
+            shown_calls: HashSet::new(),
             totals: Totals::default(),
         }
     }
@@ -53,7 +64,7 @@ impl Plain {
         Some(edits.apply())
     }
 
-    /// Takes our calls out and puts the earlier texts in; says how many calls of the client's are left.
+    /// Takes hidden calls out and puts the earlier texts and the spliced results in; says how many calls are left.
     fn edit_message(&self, message: &Container<'_>, edits: &mut Edits<'_>) -> usize {
         let mut removed: &[&str] = &[];
         let mut clients = 0;
@@ -61,7 +72,7 @@ impl Plain {
             let ours: Vec<bool> = list
                 .items
                 .iter()
-                .map(|item| list.element(item).is_some_and(|call| read_call(&call, &self.owned).owned))
+                .map(|item| list.element(item).is_some_and(|call| self.hides(&read_call(&call, &self.owned))))
                 .collect();
             clients = ours.iter().filter(|owned| !**owned).count();
             if clients == 0 {
@@ -72,9 +83,16 @@ impl Plain {
         }
         let content =
             if self.earlier.is_empty() { None } else { Some(self.content(message.value("content"))) };
-        let set: Vec<_> = content.into_iter().map(|content| ("content", content)).collect();
+        let mut set: Vec<_> = content.into_iter().map(|content| ("content", content)).collect();
+        if !self.spliced.is_empty() {
+            set.push(("tool_results", format!("[{}]", self.spliced.join(","))));
+        }
         edits.members(message, removed, &set);
         clients
+    }
+
+    fn hides(&self, call: &Call) -> bool {
+        call.owned && !self.shown_calls.contains(&call.call.id)
     }
 
     /// Earlier texts in front of the last content, whose own bytes stay.
@@ -128,6 +146,7 @@ impl Answer for Plain {
             })
             .unwrap_or_default();
         self.any_owned |= calls.iter().any(|call| call.owned);
+        self.calls.clone_from(&calls);
         let reason = choice.as_ref().and_then(|choice| json::string(choice.value("finish_reason")?));
         let refused = message.as_ref().and_then(|message| json::string(message.value("refusal")?));
         let finish = if refused.is_some_and(|text| !text.is_empty()) {
@@ -140,10 +159,28 @@ impl Answer for Plain {
         Ok(Round { calls, finish, message: message.to_owned().into() })
     }
 
+    fn splice(&mut self, results: &[ToolResult], last: bool) -> bool {
+        self.spliced.extend(results.iter().map(super::spliced::result));
+        if last {
+            self.shown_calls = results.iter().map(|result| result.call_id.clone()).collect();
+        }
+        last
+    }
+
     fn finish(&mut self, ending: &Ending, out: &mut Vec<u8>) -> Result<(), Fault> {
         let edited = if self.rounds > 1 || self.any_owned { self.edit(ending) } else { None };
         out.extend_from_slice(edited.as_ref().unwrap_or(&self.last).as_bytes());
         Ok(())
+    }
+
+    fn shown(&self) -> Shown {
+        let texts: Vec<String> = self.earlier.iter().cloned().chain(content_text(&self.last)).collect();
+        let id = Container::object(&self.last, &self.last).ok();
+        Shown {
+            text: texts.join("\n\n"),
+            call_ids: answer::client_ids(&self.calls),
+            id: id.and_then(|top| json::string(top.value("id")?)),
+        }
     }
 
     fn keep_alive(&mut self, _out: &mut Vec<u8>) {}

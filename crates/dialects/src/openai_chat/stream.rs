@@ -9,7 +9,7 @@ use super::assemble::Assembly;
 use super::chunk::Chunk;
 use super::writer::{self, Terminal, Writer};
 use super::{error_json, finish_of, usage};
-use crate::answer::{Answer, Ending, Fault, Finish, Owned, Round};
+use crate::answer::{self, Answer, Ending, Fault, Finish, Owned, Round, Shown};
 use crate::json;
 use crate::limits::{EVENT_BYTES, HELD_BYTES};
 use crate::request::WireError;
@@ -58,6 +58,7 @@ pub(super) struct Stream {
     writer: Writer,
     totals: Totals,
     any_owned: bool,
+    shown: Shown,
     /// The finish frame whose other content has been shown.
     bare: Option<Frame>,
 }
@@ -77,6 +78,7 @@ impl Stream {
             writer: Writer::default(),
             totals: Totals::default(),
             any_owned: false,
+            shown: Shown::default(),
             bare: None,
         }
     }
@@ -206,6 +208,8 @@ impl Answer for Stream {
             self.any_owned = true;
             self.flush(out)?;
         }
+        self.now.assembly.add_text(&mut self.shown.text);
+        self.shown.call_ids = answer::client_ids(&calls);
         let refused = self.now.assembly.is_refusal();
         let finish = if refused { Finish::Cut } else { finish_of(self.now.finish.as_deref()) };
         Ok(Round { calls, finish, message: self.now.assembly.message().to_string().into() })
@@ -245,6 +249,10 @@ impl Answer for Stream {
             None => sse::write(None, "[DONE]", out),
         }
         Ok(())
+    }
+
+    fn shown(&self) -> Shown {
+        Shown { id: self.writer.id(), ..self.shown.clone() }
     }
 
     fn keep_alive(&mut self, out: &mut Vec<u8>) {

@@ -48,6 +48,11 @@ impl Writer {
         self.earlier + 1
     }
 
+    /// The id of the stream.
+    pub(super) fn id(&self) -> Option<String> {
+        self.head.iter().find(|(key, _)| *key == "id").and_then(|(_, id)| json::string(id))
+    }
+
     /// Calls that the client has been shown.
     pub(super) fn visible_calls(&self) -> usize {
         self.visible_calls

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use dialects::{Ask, ClientRequest, Ending};
 use serde_json::json;
 
-use crate::support::{dialect, owned, results, run_cut, tool};
+use crate::support::{dialect, owned, results, run_cut, target, tool};
 
 const OURS: [&str; 2] = ["file_read__1_0_0", "broken_tool__1_0_0"];
 
@@ -44,9 +44,9 @@ fn ending(stream: bool) -> Ending {
 /// The whole turn: injection, rounds with their follow-up requests, the answer.
 fn check(dialect_name: &str, case: &Path, kind: &str) -> ClientRequest {
     let dialect = dialect(dialect_name);
-    let mut request = dialect
-        .read_request(dialect.routes()[0], fs::read(case.join("request.json")).unwrap().into())
-        .unwrap();
+    let target = target(dialect_name, kind == "sse");
+    let mut request =
+        dialect.read_request(&target, fs::read(case.join("request.json")).unwrap().into()).unwrap();
     request.stream = kind == "sse";
     let mut body: Bytes = dialect.inject(&request, &OURS.map(tool));
     snapshot(case, "injected", &body);
@@ -113,7 +113,7 @@ fn every_cut_gives_the_same_bytes() {
         let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
         for case in folders(&folder) {
             let body = fs::read(case.join("request.json")).unwrap();
-            let mut request = dialect(&name).read_request(dialect(&name).routes()[0], body.into()).unwrap();
+            let mut request = dialect(&name).read_request(&target(&name, true), body.into()).unwrap();
             request.stream = true;
             check_cuts(&name, &request, &rounds(&case, "sse"));
         }

@@ -9,11 +9,21 @@
 
 mod answers;
 mod follow_ups;
+mod gemini;
+mod gemini_memory;
+mod gemini_requests;
+mod gemini_schema;
 mod golden;
 mod injection;
+mod kept;
+mod kept_properties;
 mod odd_chat;
 mod odd_messages;
 mod properties;
 mod requests;
+mod responses;
+mod responses_memory;
+mod responses_streams;
+mod responses_wire;
 mod script;
 mod support;

@@ -21,6 +21,16 @@ fn read_plain(dialect: &str, body: &Value) -> Summary {
             let (name, arguments) = (text(&function["name"]), text(&function["arguments"]));
             seen.calls.push(Call { id: text(&call["id"]), name, arguments });
         }
+    } else if dialect == RESPONSES {
+        seen.finish = body["status"].as_str().map(str::to_owned);
+        for item in body["output"].as_array().unwrap() {
+            if item["type"] == "message" {
+                seen.texts.push(text(&item["content"][0]["text"]));
+            } else {
+                let (name, arguments) = (text(&item["name"]), text(&item["arguments"]));
+                seen.calls.push(Call { id: text(&item["call_id"]), name, arguments });
+            }
+        }
     } else {
         seen.finish = body["stop_reason"].as_str().map(str::to_owned);
         for block in body["content"].as_array().unwrap() {
@@ -54,7 +64,7 @@ fn check(dialect: &str, rounds: &[ScriptedRound], size: usize) {
         (&expected.texts, &expected.calls, &expected.finish)
     );
     assert_eq!(seen.omni, ending.omni);
-    if dialect == CHAT || rounds.len() > 1 {
+    if dialect != MESSAGES || rounds.len() > 1 {
         assert_eq!(seen.usage, expected.usage);
     }
     for n in 0..rounds.len() {
@@ -71,6 +81,10 @@ fn check(dialect: &str, rounds: &[ScriptedRound], size: usize) {
         rounds.iter().flat_map(|round| round.texts.concat().into_bytes()).map(char::from).collect();
     let kept: String = seen.texts.concat().replace("\n\n", "").bytes().map(char::from).collect();
     assert_eq!(kept, said.replace("\n\n", ""));
+}
+
+fn names() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![CHAT, RESPONSES, MESSAGES])
 }
 
 fn feed_all(dialect: &str, request: &ClientRequest, pieces: &[Vec<u8>]) {
@@ -90,13 +104,13 @@ fn feed_all(dialect: &str, request: &ClientRequest, pieces: &[Vec<u8>]) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
     #[test]
-    fn a_stream_says_what_the_plain_answer_says(rounds in turn(), size in 1usize..60, chat in any::<bool>()) {
-        check(if chat { CHAT } else { MESSAGES }, &rounds, size);
+    fn a_stream_says_what_the_plain_answer_says(rounds in turn(), size in 1usize..60, name in names()) {
+        check(name, &rounds, size);
     }
 
     #[test]
     fn random_bytes_never_panic(pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..30), 0..5)) {
-        for name in [CHAT, MESSAGES] {
+        for name in [CHAT, RESPONSES, MESSAGES] {
             feed_all(name, &streamed(true), &pieces);
             feed_all(name, &plain(), &pieces);
         }
@@ -106,9 +120,8 @@ proptest! {
     fn damaged_answers_never_panic(
         rounds in turn(),
         places in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
-        chat in any::<bool>(),
+        name in names(),
     ) {
-        let name = if chat { CHAT } else { MESSAGES };
         for (request, body) in [(streamed(true), rounds[0].stream(name)), (plain(), rounds[0].plain(name))] {
             let mut bytes = body.into_bytes();
             for (place, byte) in &places {

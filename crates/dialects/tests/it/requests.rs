@@ -48,6 +48,8 @@ fn every_member_of_a_chat_request_is_read() {
         ClientRequest {
             target: "/v1/chat/completions".to_owned(),
             raw: body.into(),
+            unrestored: None,
+            was_spliced: false,
             model: "gpt-x".to_owned(),
             stream: true,
             user: Some("u".to_owned()),

@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::support::{CHAT, call, chat, chunk, messages, sse};
+use crate::responses_wire as wire;
+use crate::support::{CHAT, RESPONSES, call, chat, chunk, messages, sse};
 
 /// A call with its arguments in the pieces in which they are streamed.
 #[derive(Clone, Debug)]
@@ -27,6 +28,8 @@ pub(crate) struct ScriptedRound {
     pub(crate) texts: Vec<String>,
     pub(crate) calls: Vec<ScriptedCall>,
     tokens: u64,
+    /// Its place in the turn, for ids.
+    number: usize,
 }
 
 fn scripted_call(ours: impl Strategy<Value = bool>) -> impl Strategy<Value = ScriptedCall> {
@@ -41,11 +44,12 @@ fn scripted_call(ours: impl Strategy<Value = bool>) -> impl Strategy<Value = Scr
 pub(crate) fn turn() -> impl Strategy<Value = Vec<ScriptedRound>> {
     let texts = || prop::collection::vec("[a-z é那🙂\n]{1,5}", 0..4);
     let round = |ours| (texts(), prop::collection::vec(scripted_call(ours), 0..4), 0u64..50);
-    let scripted = |(texts, calls, tokens)| ScriptedRound { texts, calls, tokens };
+    let scripted = |(texts, calls, tokens)| ScriptedRound { texts, calls, tokens, number: 0 };
     let early = round(Just(true).boxed()).prop_map(scripted);
     let last = round(any::<bool>().boxed()).prop_map(scripted);
     (prop::collection::vec(early, 0..3), last).prop_map(|(mut rounds, last)| {
         rounds.push(last);
+        rounds.iter_mut().enumerate().for_each(|(number, round)| round.number = number);
         rounds
     })
 }
@@ -56,7 +60,11 @@ fn ids(round: &ScriptedRound) -> impl Iterator<Item = (String, &ScriptedCall)> {
 
 impl ScriptedRound {
     pub(crate) fn stream(&self, dialect: &str) -> String {
-        if dialect == CHAT { self.chat_stream() } else { self.message_stream() }
+        match dialect {
+            CHAT => self.chat_stream(),
+            RESPONSES => wire::stream(&self.id(), &self.items()),
+            _ => self.message_stream(),
+        }
     }
 
     pub(crate) fn plain(&self, dialect: &str) -> String {
@@ -74,6 +82,9 @@ impl ScriptedRound {
             let choices = json!([{"index": 0, "message": message, "finish_reason": finish}]);
             return json!({"id": "c1", "choices": choices, "usage": self.chat_usage()}).to_string();
         }
+        if dialect == RESPONSES {
+            return wire::response(&self.id(), "completed", &self.items()).to_string();
+        }
         let mut content: Vec<Value> = Vec::new();
         if !self.texts.is_empty() {
             content.push(json!({"type": "text", "text": self.texts.concat()}));
@@ -86,6 +97,21 @@ impl ScriptedRound {
         let usage = json!({"input_tokens": 10, "output_tokens": 5});
         json!({"id": "msg_1", "role": "assistant", "content": content, "stop_reason": stop, "usage": usage})
             .to_string()
+    }
+
+    fn id(&self) -> String {
+        format!("resp_{}", self.number)
+    }
+
+    fn items(&self) -> Vec<Value> {
+        let mut items = Vec::new();
+        if !self.texts.is_empty() {
+            items.push(wire::message(&format!("msg_{}", self.number), &self.texts.concat()));
+        }
+        items.extend(ids(self).map(|(id, call)| {
+            wire::call(&format!("fc_{}{id}", self.number), &id, call.name(), &call.arguments())
+        }));
+        items
     }
 
     fn chat_usage(&self) -> Value {

@@ -7,10 +7,21 @@ use domain::{ToolDefinition, ToolResult};
 use serde_json::{Value, json};
 
 pub(crate) const CHAT: &str = "openai_chat";
+pub(crate) const RESPONSES: &str = "openai_responses";
 pub(crate) const MESSAGES: &str = "anthropic_messages";
+pub(crate) const GEMINI: &str = "gemini";
 
 pub(crate) fn dialect(name: &str) -> &'static dyn Dialect {
     dialects::by_name(name).unwrap()
+}
+
+/// What a client asks for; one dialect says in the path what the others say in the body.
+pub(crate) fn target(name: &str, stream: bool) -> String {
+    match (name, stream) {
+        (GEMINI, true) => "/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse".to_owned(),
+        (GEMINI, false) => "/v1beta/models/gemini-2.5-flash:generateContent".to_owned(),
+        _ => dialect(name).routes()[0].to_owned(),
+    }
 }
 
 /// Ours are the names with a version, as the gateway writes them.

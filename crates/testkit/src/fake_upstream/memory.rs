@@ -13,4 +13,8 @@ pub(crate) struct Memory {
     pub(crate) before_call: HashMap<String, Vec<Value>>,
     /// Reasoning text beside each call, by call id.
     pub(crate) reasoning: HashMap<String, String>,
+    /// Stored answers and conversations: everything said up to and with each, by id.
+    pub(crate) stored: HashMap<String, Vec<Value>>,
+    /// Reasoning items as sent whole, by id, each with the item that it led to.
+    pub(crate) led_to: HashMap<String, (Value, Value)>,
 }

@@ -5,8 +5,10 @@
 
 mod anthropic_messages;
 mod body;
+mod gemini;
 mod memory;
 mod openai_chat;
+mod openai_responses;
 mod provider;
 mod rules;
 mod serve;
@@ -24,7 +26,12 @@ use provider::Provider;
 use serve::State;
 
 /// Every dialect that the fake speaks.
-const PROVIDERS: &[&dyn Provider] = &[&openai_chat::OpenAiChat, &anthropic_messages::AnthropicMessages];
+const PROVIDERS: &[&dyn Provider] = &[
+    &openai_chat::OpenAiChat,
+    &openai_responses::OpenAiResponses,
+    &anthropic_messages::AnthropicMessages,
+    &gemini::Gemini,
+];
 
 /// A running fake. Dropping it closes its port and all its connections.
 #[derive(Debug)]

@@ -11,8 +11,33 @@ pub(crate) trait Provider: Send + Sync {
     /// The route.
     fn path(&self) -> &'static str;
 
+    /// Whether a path is this provider's.
+    fn serves(&self, path: &str) -> bool {
+        self.path() == path
+    }
+
+    /// The body with what the path and the query say put in.
+    fn request(&self, _path: &str, _query: &str, body: Value) -> Value {
+        body
+    }
+
+    /// Whether thinking may be sent.
+    fn thinks(&self, body: &Value) -> bool {
+        matches!(at(body, "/thinking/type").as_str(), Some("enabled" | "adaptive"))
+    }
+
+    /// Media type of a streamed answer.
+    fn stream_type(&self, _body: &Value) -> &'static str {
+        "text/event-stream; charset=utf-8"
+    }
+
     /// Where the real provider would answer 400 or 401.
     fn check(&self, ask: &Incoming<'_>) -> Result<(), Refusal>;
+
+    /// The request with what the provider remembers for it put in.
+    fn whole(&self, body: &Value, _memory: &Memory) -> Value {
+        body.clone()
+    }
 
     /// Assistant messages after the last real user text: the index of the round that is asked for.
     fn round_index(&self, body: &Value) -> usize;
@@ -34,6 +59,11 @@ pub(crate) trait Provider: Send + Sync {
 
     /// The error event of a stream.
     fn error_event(&self, message: &str) -> String;
+
+    /// The error event of the stream that this request asked for.
+    fn error_event_in(&self, message: &str, _asked: &Value) -> String {
+        self.error_event(message)
+    }
 
     /// An error in the provider's shape.
     fn error(&self, refusal: &Refusal) -> Value;
@@ -98,6 +128,8 @@ pub(crate) struct Reply {
     pub(crate) usage: Usage,
     /// Whether the request asked for the usage chunk.
     pub(crate) include_usage: bool,
+    /// The request.
+    pub(crate) asked: Value,
 }
 
 /// A call as it goes out.

@@ -152,7 +152,7 @@ async fn handle(state: &Arc<State>, request: Request<Body>) -> io::Result<Respon
             &json!({"object": "list", "data": [{"id": "fake-model", "object": "model"}]}),
         ));
     }
-    let provider = PROVIDERS.iter().find(|provider| parts.method == Method::POST && provider.path() == path);
+    let provider = PROVIDERS.iter().find(|provider| parts.method == Method::POST && provider.serves(&path));
     let Some(provider) = provider else {
         state.update(record, |record| record.status = 404);
         return Ok(json_response(
@@ -160,6 +160,7 @@ async fn handle(state: &Arc<State>, request: Request<Body>) -> io::Result<Respon
             &json!({"error": {"message": format!("no route {path}"), "type": "not_found"}}),
         ));
     };
+    let json = provider.request(&path, parts.uri.query().unwrap_or_default(), json);
     answer(state, *provider, &parts.headers, &json, record).await
 }
 
@@ -197,10 +198,11 @@ async fn answer(
         });
         return Ok(json_response(refusal.status, &provider.error(&refusal)));
     }
-    let user_text = provider.user_text(body);
+    let whole = provider.whole(body, &locked(&state.memory));
+    let user_text = provider.user_text(&whole);
     // Lives as long as the answer does: dropped early when the caller closes the connection.
     let watch = Watch { state: Arc::clone(state), record };
-    let (round, place) = script.pick(body, &user_text, provider.round_index(body));
+    let (round, place) = script.pick(body, &user_text, provider.round_index(&whole));
     tokio::time::sleep(Duration::from_millis(round.delay_ms)).await;
     let attempt = {
         let mut attempts = locked(&state.attempts);
@@ -238,7 +240,7 @@ async fn answer(
     let reply = reply(state, provider, &script, &round, body);
     provider.remember(&reply, &mut locked(&state.memory));
     let error_event = match fault {
-        Some(Fault::ErrorEvent { message, .. }) => provider.error_event(message),
+        Some(Fault::ErrorEvent { message, .. }) => provider.error_event_in(message, body),
         _ => String::new(),
     };
     let events = if streamed { provider.events(&reply) } else { halves(&provider.plain(&reply).to_string()) };
@@ -246,7 +248,7 @@ async fn answer(
     sending.pause = Duration::from_millis(round.delay_within_ms);
     state.update(record, |record| record.status = 200);
     let mut response = Response::new(body::body(sending, watch));
-    let kind = if streamed { "text/event-stream; charset=utf-8" } else { "application/json" };
+    let kind = if streamed { provider.stream_type(body) } else { "application/json" };
     response.headers_mut().insert(header::CONTENT_TYPE, http::HeaderValue::from_static(kind));
     if let Ok(id) = http::HeaderValue::try_from(format!("req_{}", word(reply.number, 12))) {
         response.headers_mut().insert("request-id", id.clone());
@@ -264,7 +266,7 @@ fn halves(text: &str) -> Vec<String> {
 
 fn reply(state: &State, provider: &dyn Provider, script: &Script, round: &Round, body: &Value) -> Reply {
     let offered = provider.callable(body);
-    let thinks = matches!(at(body, "/thinking/type").as_str(), Some("enabled" | "adaptive"));
+    let thinks = provider.thinks(body);
     let mut reply = Reply {
         number: state.number(),
         model: body["model"].as_str().unwrap_or_default().to_owned(),
@@ -275,6 +277,7 @@ fn reply(state: &State, provider: &dyn Provider, script: &Script, round: &Round,
         finish: round.finish.clone(),
         usage: round.usage,
         include_usage: *at(body, "/stream_options/include_usage") == true,
+        asked: body.clone(),
     };
     if offered.is_empty() && round.calls.iter().any(|call| !call.exact) {
         let text = script.without_tools.clone().or(reply.text).unwrap_or_else(|| "no tools".to_owned());

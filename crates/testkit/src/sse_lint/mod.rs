@@ -5,7 +5,9 @@
 
 mod anthropic_messages;
 mod frames;
+mod gemini;
 mod openai_chat;
+mod openai_responses;
 
 use serde_json::Value;
 
@@ -45,16 +47,21 @@ pub struct Call {
     pub arguments: String,
 }
 
-/// Checks a stream in the dialect of that name. The error says which event breaks which rule.
+/// Checks a stream in the dialect of that name; `gemini_array` is the form of `gemini` that is one array. The error says which event breaks which rule.
 pub fn lint(dialect: &str, bytes: &[u8]) -> Result<Summary, String> {
     let text = std::str::from_utf8(bytes).map_err(|error| format!("not UTF-8: {error}"))?;
     if text.contains('\u{FFFD}') || text.to_ascii_lowercase().contains("\\ufffd") {
         return Err("a replacement character: text was damaged".to_owned());
     }
+    if dialect == "gemini_array" {
+        return gemini::lint_array(text);
+    }
     let frames = frames::read(text)?;
     let mut summary = match dialect {
         "openai_chat" => openai_chat::lint(&frames)?,
+        "openai_responses" => openai_responses::lint(&frames)?,
         "anthropic_messages" => anthropic_messages::lint(&frames)?,
+        "gemini" => gemini::lint(text, &frames)?,
         other => return Err(format!("no rules for the dialect {other}")),
     };
     summary.events = frames.len();

@@ -31,6 +31,21 @@ const MESSAGE: &str = concat!(
     "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
 );
 
+const RESPONSE: &str = concat!(
+    "event: response.created\ndata: {\"type\":\"response.created\",\"sequence_number\":0,\"response\":{\"id\":\"r\",\"status\":\"in_progress\",\"output\":[]}}\n\n",
+    "event: response.in_progress\ndata: {\"type\":\"response.in_progress\",\"sequence_number\":1,\"response\":{\"id\":\"r\"}}\n\n",
+    "event: response.output_item.added\ndata: {\"type\":\"response.output_item.added\",\"sequence_number\":2,\"output_index\":0,\"item\":{\"id\":\"m\",\"type\":\"message\",\"content\":[]}}\n\n",
+    "event: response.content_part.added\ndata: {\"type\":\"response.content_part.added\",\"sequence_number\":3,\"item_id\":\"m\",\"output_index\":0,\"content_index\":0,\"part\":{\"type\":\"output_text\",\"text\":\"\"}}\n\n",
+    "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"sequence_number\":4,\"item_id\":\"m\",\"output_index\":0,\"content_index\":0,\"delta\":\"hi\"}\n\n",
+    "event: response.output_text.done\ndata: {\"type\":\"response.output_text.done\",\"sequence_number\":5,\"item_id\":\"m\",\"output_index\":0,\"content_index\":0,\"text\":\"hi\"}\n\n",
+    "event: response.content_part.done\ndata: {\"type\":\"response.content_part.done\",\"sequence_number\":6,\"item_id\":\"m\",\"output_index\":0,\"content_index\":0,\"part\":{\"type\":\"output_text\",\"text\":\"hi\"}}\n\n",
+    "event: response.output_item.done\ndata: {\"type\":\"response.output_item.done\",\"sequence_number\":7,\"output_index\":0,\"item\":{\"id\":\"m\",\"type\":\"message\",\"content\":[{\"type\":\"output_text\",\"text\":\"hi\"}]}}\n\n",
+    "event: response.output_item.added\ndata: {\"type\":\"response.output_item.added\",\"sequence_number\":8,\"output_index\":1,\"item\":{\"id\":\"c\",\"type\":\"function_call\",\"arguments\":\"\"}}\n\n",
+    "event: response.function_call_arguments.delta\ndata: {\"type\":\"response.function_call_arguments.delta\",\"sequence_number\":9,\"item_id\":\"c\",\"output_index\":1,\"delta\":\"{}\"}\n\n",
+    "event: response.output_item.done\ndata: {\"type\":\"response.output_item.done\",\"sequence_number\":10,\"output_index\":1,\"item\":{\"id\":\"c\",\"type\":\"function_call\",\"call_id\":\"k\",\"name\":\"f\",\"arguments\":\"{}\"}}\n\n",
+    "event: response.completed\ndata: {\"type\":\"response.completed\",\"sequence_number\":11,\"response\":{\"id\":\"r\",\"status\":\"completed\",\"usage\":{\"total_tokens\":3},\"omni\":{\"rounds\":1},\"output\":[{\"id\":\"m\",\"type\":\"message\",\"content\":[{\"type\":\"output_text\",\"text\":\"hi\"}]},{\"id\":\"c\",\"type\":\"function_call\",\"call_id\":\"k\",\"name\":\"f\",\"arguments\":\"{}\"}]}}\n\n",
+);
+
 /// The linter must refuse `good` with the first `from` turned into `to`, and say `why`.
 fn refused(dialect: &str, good: &str, from: &str, to: &str, why: &str) {
     assert!(good.contains(from), "{from}");
@@ -107,6 +122,55 @@ fn broken_message_streams_are_refused() {
     for number in [0, 1, 4, 5, 7, 9] {
         lint("anthropic_messages", twice(MESSAGE, number).as_bytes()).unwrap_err();
     }
+}
+
+#[test]
+fn broken_response_streams_are_refused() {
+    let call = Call { id: "k".to_owned(), name: "f".to_owned(), arguments: "{}".to_owned() };
+    let good = lint("openai_responses", RESPONSE.as_bytes()).unwrap();
+    assert_eq!(
+        (good.text.as_str(), good.finish.as_deref(), good.calls),
+        ("hi", Some("completed"), vec![call])
+    );
+    assert_eq!((good.usage.unwrap()["total_tokens"].as_u64(), good.id.as_str()), (Some(3), "r"));
+    let bad = |from: &str, to: &str, why: &str| refused("openai_responses", RESPONSE, from, to, why);
+    bad("event: response.created", "event: created", "not its type");
+    bad("\"sequence_number\":4", "\"sequence_number\":5", "sequence numbers have a gap");
+    bad("\"sequence_number\":4,", "", "no sequence number");
+    bad(
+        "\"output_index\":1,\"item\":{\"id\":\"c\"",
+        "\"output_index\":2,\"item\":{\"id\":\"c\"",
+        "output indexes have a gap",
+    );
+    bad("\"content_index\":0,\"part\"", "\"content_index\":1,\"part\"", "indexes of parts have a gap");
+    bad("\"delta\":\"hi\"", "\"delta\":\"ho\"", "not the text that came");
+    bad("\"text\":\"hi\"}}", "\"text\":\"ho\"}}", "not the text that came");
+    bad("\"text\":\"hi\"}]}}", "\"text\":\"ho\"}]}}", "not the texts that came");
+    bad("\"delta\":\"{}\"", "\"delta\":\"[]\"", "not the arguments that came");
+    bad("\"text\":\"hi\"}]},", "\"text\":\"ho\"}]},", "the output is not what was streamed");
+    bad(
+        "\"response\":{\"id\":\"r\",\"status\":\"completed\"",
+        "\"response\":{\"id\":\"s\",\"status\":\"completed\"",
+        "another response's id",
+    );
+    bad("\"status\":\"completed\"", "\"status\":\"incomplete\"", "the status is not the event's");
+    bad("\"item_id\":\"c\"", "\"item_id\":\"m\"", "another item's id");
+    bad("\"call_id\":\"k\",", "", "a call without id and name");
+    for number in [0, 2, 3, 4, 6, 7, 8, 9, 10, 11] {
+        lint("openai_responses", without(RESPONSE, number).as_bytes()).unwrap_err();
+    }
+    for number in [0, 1, 2, 3, 7, 8, 10, 11] {
+        lint("openai_responses", twice(RESPONSE, number).as_bytes()).unwrap_err();
+    }
+    let begun: String = RESPONSE.split_inclusive("\n\n").take(5).collect();
+    let error = "event: error\ndata: {\"type\":\"error\",\"sequence_number\":5,\"message\":\"gone\"}\n\n";
+    let failed = "event: response.failed\ndata: {\"type\":\"response.failed\",\"sequence_number\":6,\"response\":{\"id\":\"r\",\"status\":\"failed\",\"error\":{\"message\":\"gone\"}}}\n\n";
+    for end in [error.to_owned(), format!("{error}{failed}"), failed.replace(":6,", ":5,")] {
+        let seen = lint("openai_responses", format!("{begun}{end}").as_bytes()).unwrap();
+        assert_eq!((seen.error.unwrap()["message"].as_str(), seen.finish), (Some("gone"), None));
+    }
+    lint("openai_responses", format!("{begun}{error}{error}").as_bytes()).unwrap_err();
+    lint("openai_responses", begun.as_bytes()).unwrap_err();
 }
 
 #[test]

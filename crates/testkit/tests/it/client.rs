@@ -23,6 +23,11 @@ pub(crate) async fn chat(fake: &FakeUpstream, body: &Value) -> (u16, Value) {
     json(post(fake, "/v1/chat/completions", body).await).await
 }
 
+/// Posts to the responses route; the status and the JSON.
+pub(crate) async fn response(fake: &FakeUpstream, body: &Value) -> (u16, Value) {
+    json(post(fake, "/v1/responses", body).await).await
+}
+
 /// Posts to the messages route; the status and the JSON.
 pub(crate) async fn message(fake: &FakeUpstream, body: &Value) -> (u16, Value) {
     json(post(fake, "/v1/messages", body).await).await

@@ -6,6 +6,8 @@
 )]
 
 mod client;
+mod gemini;
 mod refusals_anthropic_messages;
 mod refusals_openai_chat;
+mod refusals_openai_responses;
 mod rounds;

@@ -1,4 +1,4 @@
-//! Legal turns, stream shapes, cuts and failures of the fake upstream, in both dialects.
+//! Legal turns, stream shapes, cuts and failures of the fake upstream, in every dialect.
 
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use testkit::script::{Call, Chunking, Fault, Round, Script};
 use crate::client::{chat, client, message, post};
 
 const CHAT: &str = "/v1/chat/completions";
+const RESPONSES: &str = "/v1/responses";
 const MESSAGES: &str = "/v1/messages";
 
 fn ask_chat(list: &Value) -> Value {
@@ -19,6 +20,10 @@ fn ask_chat(list: &Value) -> Value {
 fn ask_messages(list: &Value) -> Value {
     json!({"model": "m", "max_tokens": 9, "messages": list,
         "tools": [{"name": "f__1_0_0", "input_schema": {"type": "object"}}]})
+}
+
+fn ask_responses(list: &Value) -> Value {
+    json!({"model": "m", "input": list, "tools": [{"type": "function", "name": "f__1_0_0", "strict": false}]})
 }
 
 fn streamed(mut body: Value) -> Value {
@@ -93,6 +98,7 @@ async fn every_cut_gives_the_same_stream() {
     let round = Round::calls([Call::raw("f", "{\"a\": \"那\"")]).saying("个🙂 é").id_of_first("call_1");
     for (path, body) in [
         (CHAT, ask_chat(&json!([{"role": "user", "content": "hi"}]))),
+        (RESPONSES, ask_responses(&json!([{"role": "user", "content": "hi"}]))),
         (MESSAGES, ask_messages(&json!([{"role": "user", "content": "hi"}]))),
     ] {
         let mut seen = Vec::new();
@@ -103,7 +109,11 @@ async fn every_cut_gives_the_same_stream() {
             seen.push(post(&fake, path, &streamed(body.clone())).await.text().await.unwrap());
         }
         assert!(seen.windows(2).all(|pair| pair[0] == pair[1]), "{path}");
-        let end = if path == CHAT { "data: [DONE]\n\n" } else { "data: {\"type\":\"message_stop\"}\n\n" };
+        let end = match path {
+            CHAT => "data: [DONE]\n\n",
+            RESPONSES => "\"user\":null,\"metadata\":{}}}\n\n",
+            _ => "data: {\"type\":\"message_stop\"}\n\n",
+        };
         assert!(seen[0].ends_with(end), "{}", seen[0]);
     }
 }
@@ -136,7 +146,8 @@ async fn the_usage_chunk_is_sent_on_demand() {
 async fn failures_arrive_as_scripted() {
     let fake = FakeUpstream::start(Script::default()).await;
     let user = json!([{"role": "user", "content": "hi"}]);
-    for (path, body) in [(CHAT, ask_chat(&user)), (MESSAGES, ask_messages(&user))] {
+    let asks = [(CHAT, ask_chat(&user)), (RESPONSES, ask_responses(&user)), (MESSAGES, ask_messages(&user))];
+    for (path, body) in asks {
         for body in [body.clone(), streamed(body)] {
             let url = format!("{}{path}", fake.base_url());
             let send = async || {
@@ -204,6 +215,7 @@ async fn every_streamed_shape_passes_the_linter() {
         let fake = FakeUpstream::start(vec![round.clone()]).await;
         for (path, dialect, body) in [
             (CHAT, "openai_chat", streamed(ask_chat(&user))),
+            (RESPONSES, "openai_responses", streamed(ask_responses(&user))),
             (MESSAGES, "anthropic_messages", streamed(ask_messages(&user))),
             (MESSAGES, "anthropic_messages", thinking),
         ] {

@@ -1,0 +1,166 @@
+//! The response object: what it repeats of the request, and how it ends a turn of several rounds.
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use super::item::{self, Item};
+use crate::answer::{Ending, Fault, Finish, Owned};
+use crate::json;
+use crate::splice::{Container, Edits};
+use crate::usage::Totals;
+
+/// Members in which a later round repeats our request instead of the client's.
+const REPEATED: [&str; 2] = ["previous_response_id", "tool_choice"];
+/// Members that say which answer it is; in a stream they are those of its first event.
+const IDENTITY: [&str; 2] = ["id", "created_at"];
+
+/// The object as round 1 gave it, without our tools.
+#[derive(Clone, Debug)]
+pub(super) struct Opening {
+    text: String,
+}
+
+impl Opening {
+    pub(super) fn new(response: &str, owned: &Owned) -> Option<Self> {
+        let top = Container::object(response, response).ok()?;
+        let mut edits = Edits::new(response);
+        hide_tools(&top, owned, &mut edits);
+        Some(Self { text: edits.apply() })
+    }
+
+    pub(super) fn id(&self) -> Option<String> {
+        item::word(&Container::object(&self.text, &self.text).ok()?, "id")
+    }
+
+    /// The object of an answer that failed.
+    pub(super) fn failed(&self, error: &Value, output: &str) -> Option<String> {
+        let top = Container::object(&self.text, &self.text).ok()?;
+        let mut edits = Edits::new(&self.text);
+        let set = [
+            ("status", "\"failed\"".to_owned()),
+            ("error", error.to_string()),
+            ("output", format!("[{output}]")),
+        ];
+        edits.members(&top, &[], &set);
+        Some(edits.apply())
+    }
+}
+
+/// How the last round's object becomes the turn's.
+pub(super) struct Last<'a> {
+    pub(super) owned: &'a Owned,
+    /// Every item that the client sees; none where the object's own are right.
+    pub(super) output: Option<String>,
+    /// The object of round 1, if this is another.
+    pub(super) opening: Option<&'a Opening>,
+    /// Whether the client knows the answer by the name of round 1.
+    pub(super) keeps_identity: bool,
+    /// Usage over all rounds.
+    pub(super) usage: Option<Value>,
+    pub(super) omni: Option<&'a Value>,
+}
+
+impl Last<'_> {
+    pub(super) fn edit(self, response: &Container<'_>, edits: &mut Edits<'_>) {
+        hide_tools(response, self.owned, edits);
+        let mut set: Vec<(&str, String)> = Vec::new();
+        let opening = self.opening.and_then(|opening| Container::object(&opening.text, &opening.text).ok());
+        if let Some(opening) = &opening {
+            let names = REPEATED.into_iter().chain(IDENTITY.into_iter().filter(|_| self.keeps_identity));
+            set.extend(names.filter_map(|name| Some((name, opening.get(name)?.value.to_owned()))));
+        }
+        set.extend(self.output.map(|output| ("output", format!("[{output}]"))));
+        set.extend(self.usage.map(|usage| ("usage", usage.to_string())));
+        set.extend(self.omni.map(|omni| ("omni", omni.to_string())));
+        edits.members(response, &[], &set);
+    }
+}
+
+/// Takes our tools out of the request's echo.
+pub(super) fn hide_tools(response: &Container<'_>, owned: &Owned, edits: &mut Edits<'_>) {
+    let Some(tools) = response.children("tools") else { return };
+    let is_ours = |item| {
+        let tool = tools.element(item)?;
+        let is_function = item::word(&tool, "type")? == "function";
+        Some(is_function && owned(&item::word(&tool, "name")?))
+    };
+    let gone: Vec<bool> = tools.items.iter().map(|item| is_ours(item) == Some(true)).collect();
+    edits.elements(&tools, &|i| gone.get(i) == Some(&true), &[]);
+}
+
+/// What the end of a round says.
+pub(super) struct End {
+    pub(super) id: Option<String>,
+    pub(super) usage: Option<Value>,
+    pub(super) finish: Finish,
+}
+
+impl End {
+    /// Reads the object that ends a round. One that failed is the upstream's error.
+    pub(super) fn read(response: &Container<'_>, text: &str) -> Result<Self, Fault> {
+        let status = item::word(response, "status");
+        if status.as_deref() == Some("failed") || (status.is_none() && response.value("error").is_some()) {
+            return Err(Fault::Upstream(json::event(text.as_bytes())));
+        }
+        let usage = response.value("usage").map(json::value).transpose();
+        // An answer that the provider did not store cannot be named in the next round.
+        let is_stored = response.value("store") != Some("false");
+        Ok(Self {
+            id: item::word(response, "id").filter(|id| is_stored && !id.is_empty()),
+            usage: usage.map_err(|error| Fault::Unreadable(error.to_string()))?,
+            finish: if status.as_deref() == Some("incomplete") { Finish::Cut } else { Finish::Normal },
+        })
+    }
+
+    /// How the round ended, its words considered.
+    pub(super) fn finish_with(&self, items: &[Item]) -> Finish {
+        if items.iter().any(|item| item.is_refusal) { Finish::Cut } else { self.finish }
+    }
+}
+
+/// Usage over all rounds.
+pub(super) fn usage(totals: &Totals, ending: &Ending) -> Option<Value> {
+    totals.with_total(
+        ending.input_usage_of_last_round,
+        &["input_tokens", "input_tokens_details"],
+        ["input_tokens", "output_tokens"],
+    )
+}
+
+/// The rounds of a turn as they go into the next request.
+#[derive(Debug, Default)]
+pub(super) struct Rounds {
+    /// Items of the rounds before, as long as the provider stores them and nobody repeats them.
+    earlier: Vec<String>,
+}
+
+impl Rounds {
+    /// One more round: the id by which the provider knows it, if it does, its items, and those before it.
+    pub(super) fn message(&mut self, id: Option<&str>, items: &[Item]) -> Bytes {
+        let items: Vec<&str> = items.iter().map(|item| item.text.as_str()).collect();
+        let output = items.join(",");
+        let Some(id) = id else { return format!("{{\"output\":[{output}]}}").into() };
+        let (id, earlier) = (json::quote(id), self.earlier.join(","));
+        self.earlier.extend(items.into_iter().map(str::to_owned));
+        format!("{{\"id\":{id},\"earlier\":[{earlier}],\"output\":[{output}]}}").into()
+    }
+}
+
+/// A round's message, read again.
+pub(super) struct Said {
+    pub(super) id: Option<String>,
+    pub(super) earlier: Vec<String>,
+    pub(super) items: Vec<String>,
+}
+
+impl Said {
+    pub(super) fn read(message: &Bytes) -> Result<Self, Fault> {
+        let text = std::str::from_utf8(message).map_err(|error| Fault::Unreadable(error.to_string()))?;
+        let top = Container::object(text, text).map_err(|error| Fault::Unreadable(error.to_string()))?;
+        let list = |name: &str| {
+            let items = top.children(name).map(|list| list.items).unwrap_or_default();
+            items.iter().map(|item| item.value.to_owned()).collect()
+        };
+        Ok(Self { id: item::word(&top, "id"), earlier: list("earlier"), items: list("output") })
+    }
+}
