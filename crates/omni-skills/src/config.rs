@@ -96,6 +96,23 @@ pub(crate) struct Turn {
     pub(crate) results_bytes: usize,
     /// Milliseconds of silence after which a stream gets a keep-alive.
     pub(crate) keep_alive_ms: u64,
+    /// Whether the model gets the tool rounds of earlier answers back, which the client never sees.
+    pub(crate) memory: Memory,
+    /// Milliseconds since their last use after which hidden rounds are forgotten.
+    pub(crate) memory_ttl_ms: u64,
+    /// Bytes of the hidden rounds of one API key; beyond it the least recently used are forgotten.
+    pub(crate) memory_bytes: u64,
+}
+
+/// `memory`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Memory {
+    /// Of every answer.
+    #[default]
+    Full,
+    /// Only where an open call of the client's own tools needs them.
+    Off,
 }
 
 impl Default for Turn {
@@ -107,6 +124,9 @@ impl Default for Turn {
             result_bytes: limits::RESULT_BYTES,
             results_bytes: limits::TURN_RESULT_BYTES,
             keep_alive_ms: limits::KEEP_ALIVE_MS,
+            memory: Memory::Full,
+            memory_ttl_ms: limits::KEPT_TTL_MS,
+            memory_bytes: limits::KEPT_OWNER_BYTES,
         }
     }
 }
@@ -166,6 +186,12 @@ pub(crate) struct Upstream {
     /// Globs over model names.
     #[serde(default = "every_model")]
     pub(crate) models: Vec<String>,
+    /// Globs over model names that are never offered a tool.
+    #[serde(default)]
+    pub(crate) no_tools: Vec<String>,
+    /// Headers set on every request to it.
+    #[serde(default)]
+    pub(crate) headers: BTreeMap<String, String>,
     /// Milliseconds to connect.
     #[serde(default = "connect_ms")]
     pub(crate) connect_timeout_ms: u64,

@@ -11,7 +11,7 @@ use domain::limits;
 use executor::{ECHO_HANDLER, Echo, Executor, ExecutorConfig, HandlerTable};
 use registry::{Known, Registry, SelectLimits, WithClientTools};
 use sandbox::{Engine, WasmConfig, WasmEngine, find_runtimes};
-use server::{App, Budgets, Keyring, ServerConfig, UpstreamConfig, Upstreams};
+use server::{App, Budgets, KeptConfig, Keyring, ServerConfig, UpstreamConfig, Upstreams};
 use store::Store;
 use store_sql::SqliteStore;
 
@@ -72,6 +72,7 @@ pub(crate) async fn build(
     let registry = Registry::load(Arc::clone(&store), known).await.context("the skills cannot be loaded")?;
     let fresh = registry.clone().keep_fresh(Duration::from_millis(limits::REGISTRY_TTL_MS));
     tokio::spawn(fresh);
+    tokio::spawn(server::prune_kept(Arc::clone(&store), kept_config(config)));
 
     let executor = Executor::new(ExecutorConfig::default(), Arc::clone(&store), handlers);
     let interrupted = executor.interrupt_stale().await?;
@@ -147,6 +148,7 @@ fn server_config(config: &Config, management_token_hash: String, loopback: bool)
             keep_alive: Duration::from_millis(config.turn.keep_alive_ms.max(1)),
             ..Budgets::default()
         },
+        kept: kept_config(config),
         input_usage_of_last_round: config.usage.input == UsageInput::Last,
         select: SelectLimits {
             auto_skills: config.selection.auto_max_skills,
@@ -161,24 +163,43 @@ fn server_config(config: &Config, management_token_hash: String, loopback: bool)
     }
 }
 
+fn kept_config(config: &Config) -> KeptConfig {
+    KeptConfig {
+        memory: config.turn.memory == config::Memory::Full,
+        ttl: Duration::from_millis(config.turn.memory_ttl_ms),
+        owner_bytes: config.turn.memory_bytes,
+    }
+}
+
 /// The configured upstreams; without any, the providers' public addresses.
 fn upstreams(config: &Config, env: &Environment) -> Result<Vec<UpstreamConfig>> {
     if config.upstreams.is_empty() {
         return Ok(vec![
-            public("openai", "openai_chat", "https://api.openai.com", env.get("OPENAI_API_KEY")),
+            public(
+                "openai",
+                &["openai_chat", "openai_responses"],
+                "https://api.openai.com",
+                env.get("OPENAI_API_KEY"),
+            ),
             public(
                 "anthropic",
-                "anthropic_messages",
+                &["anthropic_messages"],
                 "https://api.anthropic.com",
                 env.get("ANTHROPIC_API_KEY"),
+            ),
+            public(
+                "gemini",
+                &["gemini"],
+                "https://generativelanguage.googleapis.com",
+                env.get("GEMINI_API_KEY"),
             ),
         ]);
     }
     config.upstreams.iter().map(|upstream| configured(upstream, env)).collect()
 }
 
-fn public(name: &str, dialect: &str, base_url: &str, api_key: Option<&str>) -> UpstreamConfig {
-    UpstreamConfig::new(name, &[dialect], base_url, api_key.map(str::to_owned))
+fn public(name: &str, dialects: &[&str], base_url: &str, api_key: Option<&str>) -> UpstreamConfig {
+    UpstreamConfig::new(name, dialects, base_url, api_key.map(str::to_owned))
 }
 
 fn configured(upstream: &config::Upstream, env: &Environment) -> Result<UpstreamConfig> {
@@ -207,6 +228,8 @@ fn configured(upstream: &config::Upstream, env: &Environment) -> Result<Upstream
     Ok(UpstreamConfig {
         passthrough: upstream.passthrough.unwrap_or(base.passthrough),
         models: upstream.models.clone(),
+        no_tools: upstream.no_tools.clone(),
+        headers: upstream.headers.clone(),
         connect_timeout: Duration::from_millis(upstream.connect_timeout_ms),
         first_byte_timeout: Duration::from_millis(upstream.first_byte_timeout_ms),
         idle_timeout: Duration::from_millis(upstream.idle_timeout_ms),

@@ -39,6 +39,8 @@ pub struct ServerConfig {
     pub allowed_hosts: Vec<String>,
     /// Executions of one turn, rounds and the like.
     pub budgets: crate::llm::Budgets,
+    /// Hidden rounds that later requests get back.
+    pub kept: crate::llm::KeptConfig,
     /// Report the input tokens of a turn's last round instead of the sum over its rounds.
     pub input_usage_of_last_round: bool,
     /// Bounds of selection.

@@ -17,5 +17,5 @@ pub use caller::Caller;
 pub use error::Code as ErrorCode;
 pub use http::{Access, RouteAccess, ServeError, route_list, router, serve};
 pub use keyring::{Keyring, hash_secret, new_secret};
-pub use llm::Budgets;
 pub use llm::upstream::{UpstreamConfig, Upstreams, UpstreamsError};
+pub use llm::{Budgets, KeptConfig, prune_kept};

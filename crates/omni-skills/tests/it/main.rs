@@ -7,6 +7,11 @@
 )]
 
 mod client;
+mod gemini;
+mod kept;
 mod matrix;
+mod responses;
 mod robustness;
 mod schemas;
+mod spliced;
+mod upstreams;

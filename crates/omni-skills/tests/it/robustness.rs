@@ -7,7 +7,7 @@ use serde_json::json;
 use testkit::fake_upstream::FakeUpstream;
 use testkit::script::{Call, Chunking, Fault, Round, Script};
 
-use crate::client::{DIALECTS, body, chat, gateway, history, send};
+use crate::client::{DIALECTS, ask, body, chat, gateway, history, send};
 
 fn forever() -> Call {
     Call::new("eval_code", json!({"language": "python", "code": "while True: pass", "timeoutMs": 25_000}))
@@ -33,8 +33,7 @@ async fn a_client_that_leaves_cancels_what_runs() {
             let upstream =
                 FakeUpstream::start(Script::rounds([Round::calls([forever()]), Round::text("no")])).await;
             let gateway = gateway(&upstream.base_url(), "");
-            let body = body(dialect, stream, "please", &[]).to_string();
-            let request = chat(&gateway.base, dialect).body(body);
+            let request = ask(&gateway.base, dialect, &body(dialect, stream, "please", &[]));
             let client = tokio::spawn(async move {
                 let response = request.send().await?;
                 let mut bytes = response.bytes_stream();
@@ -97,7 +96,11 @@ async fn a_slow_skill_keeps_the_stream_alive() {
         let gateway = gateway(&upstream.base_url(), "[turn]\nkeep_alive_ms = 100\n");
         let seen = send(&gateway.base, dialect, &body(dialect, true, "please", &[]), &[]).await;
         assert!(seen.text.ends_with("done"), "{seen:?}");
-        let sign = if dialect == "openai_chat" { "\n: " } else { "event: ping" };
+        let sign = match dialect {
+            "anthropic_messages" => "event: ping",
+            "gemini" => r#"data: {"candidates":[{"content":{"role":"model","parts":[{"text":""}]}"#,
+            _ => "\n: ",
+        };
         assert!(seen.raw.matches(sign).count() >= 2, "{}", seen.raw);
     }
 }

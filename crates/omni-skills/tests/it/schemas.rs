@@ -67,6 +67,8 @@ async fn every_name_reaches_the_upstream_in_a_legal_and_distinct_shape() {
     }
     assert_eq!(upstream.refusals(), Vec::<String>::new());
     let requests = upstream.requests();
-    let offered: Vec<_> = requests.iter().map(|r| r.body["tools"].as_array().unwrap().len()).collect();
+    let list =
+        |tools: &Value| tools[0].get("functionDeclarations").unwrap_or(tools).as_array().unwrap().len();
+    let offered: Vec<_> = requests.iter().map(|r| list(&r.body["tools"])).collect();
     assert_eq!(offered, [names.len() + 1; DIALECTS.len()], "eval_code and each of them, in every dialect");
 }

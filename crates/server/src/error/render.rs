@@ -4,7 +4,7 @@
 
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{Extensions, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use bytes::Bytes;
@@ -14,20 +14,36 @@ use serde::Serialize;
 use super::{ApiError, Detail};
 use crate::http::RequestId;
 
-/// The dialect that a client of this path expects; `None` on REST paths.
-pub(crate) fn dialect_of(path: &str, headers: &HeaderMap) -> Option<&'static dyn Dialect> {
+/// The dialect that the caller of a proxy path speaks; in the extensions of its request.
+#[derive(Clone, Copy)]
+pub(crate) struct Spoken(pub(crate) &'static dyn Dialect);
+
+/// The dialect that this request's caller expects; `None` on REST paths. On paths that several providers have, the
+/// form of the credential tells.
+fn dialect_of(request: &Request) -> Option<&'static dyn Dialect> {
+    let (path, query, headers) = (request.uri().path(), request.uri().query(), request.headers());
     if !crate::http::is_proxy_path(path) {
         return None;
     }
-    dialects::by_path(path).or_else(|| {
-        let asks_anthropic = headers.contains_key("anthropic-version");
-        dialects::by_name(if asks_anthropic { "anthropic_messages" } else { "openai_chat" })
+    let by_path =
+        dialects::by_path(path).filter(|dialect| request.method() == Method::POST || dialect.is_chat(path));
+    by_path.or_else(|| {
+        let key_in_query = query.is_some_and(|q| q.split('&').any(|pair| pair.starts_with("key=")));
+        dialects::by_name(if headers.contains_key("anthropic-version") {
+            "anthropic_messages"
+        } else if headers.contains_key("x-goog-api-key") || key_in_query || path.starts_with("/v1beta") {
+            "gemini"
+        } else {
+            "openai_chat"
+        })
     })
 }
 
 /// Middleware: fills in the body of every error that comes by, and logs its cause.
-pub(crate) async fn render(request: Request, next: Next) -> Response {
-    let dialect = dialect_of(request.uri().path(), request.headers());
+pub(crate) async fn render(mut request: Request, next: Next) -> Response {
+    // Before the credential is taken out of the request.
+    let dialect = dialect_of(&request);
+    request.extensions_mut().extend(dialect.map(spoken).unwrap_or_default());
     let id = request.extensions().get::<RequestId>().cloned().unwrap_or_default();
     let mut response = next.run(request).await;
     let Some(error) = response.extensions_mut().remove::<ApiError>() else { return response };
@@ -44,6 +60,12 @@ pub(crate) async fn render(request: Request, next: Next) -> Response {
     response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
     *response.body_mut() = Body::from(body);
     response
+}
+
+fn spoken(dialect: &'static dyn Dialect) -> Extensions {
+    let mut extensions = Extensions::new();
+    extensions.insert(Spoken(dialect));
+    extensions
 }
 
 fn log(error: &ApiError, id: &RequestId) {

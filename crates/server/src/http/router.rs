@@ -55,6 +55,12 @@ fn routes() -> Routes {
         .get("/api/settings", Access::MANAGE, settings::get)
         .patch("/api/settings", Access::MANAGE, settings::change)
         .proxy(PROXY)
+        .get("/v1/models", PROXY, llm::models::list)
+        .get("/v1beta/models", PROXY, llm::models::list)
+        .get("/v1/models/{call}", PROXY, llm::models::one)
+        .get("/v1beta/models/{call}", PROXY, llm::models::one)
+        .delete("/v1/models/{call}", PROXY, llm::other_paths::handle)
+        .other_paths(PROXY, &["/v1/{*path}", "/v1beta/{*path}"])
 }
 
 /// The whole gateway as a service.
@@ -106,6 +112,20 @@ impl Routes {
         let route = on(filter, handler).route_layer(from_fn(buffer)).route_layer(from_fn(guarded));
         self.router = self.router.route(path, route);
         self.list.push(RouteAccess { method, path, access });
+        self
+    }
+
+    /// Whatever else the providers have. Bodies are not read here.
+    fn other_paths(mut self, access: Access, paths: &[&'static str]) -> Self {
+        for &path in paths {
+            let guarded = move |request: Request, next: Next| guard(access, request, next);
+            let methods = MethodFilter::GET.or(MethodFilter::POST).or(MethodFilter::DELETE);
+            let route = on(methods, llm::other_paths::handle).route_layer(from_fn(guarded));
+            self.router = self.router.route(path, route);
+            for method in [Method::GET, Method::POST, Method::DELETE] {
+                self.list.push(RouteAccess { method, path, access });
+            }
+        }
         self
     }
 

@@ -24,6 +24,7 @@ pub(super) fn from_send(send: &SendError) -> WireError {
     tracing::warn!(error = send as &dyn std::error::Error, "upstream failed");
     match send {
         SendError::Connect(..) => error(StatusCode::BAD_GATEWAY, "upstream_unreachable", send.to_string()),
+        SendError::TooLarge => error(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", send.to_string()),
         SendError::Timeout(_) => error(StatusCode::GATEWAY_TIMEOUT, "upstream_timeout", send.to_string()),
     }
 }
@@ -49,5 +50,6 @@ pub(super) fn from_refusal(status: StatusCode, body: &[u8]) -> WireError {
 
 /// The sentence inside an upstream's error, in any dialect's shape.
 fn said(value: &Value) -> Option<&str> {
-    value.pointer("/error/message").or_else(|| value.get("message")).or_else(|| value.get("error"))?.as_str()
+    let inside = value.pointer("/error/message").or_else(|| value.pointer("/response/error/message"));
+    inside.or_else(|| value.get("message")).or_else(|| value.get("error"))?.as_str()
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use dialects::Owned;
+use dialects::{ClientRequest, Owned};
 use domain::scoring::Context;
 use domain::tool_name::WireTable;
 use domain::{SkillRef, ToolDefinition};
@@ -43,6 +43,19 @@ impl Injected {
         self.table.lookup(called).map(String::as_str)
     }
 
+    /// Takes everything back that was offered, and reports it.
+    pub(super) fn withdraw(&mut self, received: &Received, reason: &SkipReason) {
+        for label in std::mem::take(&mut self.labels) {
+            let name = label.split('@').next().unwrap_or_default().to_owned();
+            self.skipped.push(Skipped { name, reason: reason.clone() });
+        }
+        self.wire_names.clear();
+        // Hidden rounds are calls of tools, too.
+        let own = received.request.seen().clone();
+        let request = ClientRequest { raw: own, unrestored: None, ..received.request.clone() };
+        self.body = received.dialect.inject(&request, &[]);
+    }
+
     /// Everything that the client did not declare is ours to answer, known or not.
     pub(super) fn owned(&self) -> Owned {
         let table = Arc::clone(&self.table);
@@ -58,6 +71,9 @@ pub(super) fn inject(received: &Received) -> Injected {
         None => received.app.registry.current().select(&question(received)),
     };
     leave_out_what_cannot_be_written(received, &mut selection);
+    if let Some(reason) = received.upstream.tools_unwanted(&request.model) {
+        withhold(&mut selection, &reason);
+    }
     let entries = &selection.injected;
     let table = WireTable::new(
         entries.iter().map(|e| (e.skill.name.clone(), e.skill.version, e.skill.id.clone())),
@@ -74,6 +90,13 @@ pub(super) fn inject(received: &Received) -> Injected {
         labels: entries.iter().map(|e| e.skill.identity()).collect(),
         wire_names: tools.into_iter().map(|t| t.wire_name).collect(),
         table: Arc::new(table),
+    }
+}
+
+/// Nothing is offered; what would have been is reported.
+fn withhold(selection: &mut Selection, reason: &SkipReason) {
+    for entry in std::mem::take(&mut selection.injected) {
+        selection.skipped.push(Skipped { name: entry.skill.name.clone(), reason: reason.clone() });
     }
 }
 

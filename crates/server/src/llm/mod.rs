@@ -1,34 +1,42 @@
 //! The LLM proxy: one client request is one turn of one or more rounds.
 //!
-//! One file per step, in the order of a request: [`receive`] (whose request, what it asks), [`inject`] (which
-//! skills, under which names), [`upstream`] (the model), [`turn`] (rounds until the model answers), [`execute`]
+//! One file per step, in the order of a request: [`receive`] (whose request, what it asks), [`kept`] (hidden
+//! rounds of earlier turns), [`inject`] (which skills, under which names), [`upstream`] (the model), [`turn`] (rounds until the model answers), [`execute`]
 //! (the calls of one round), [`respond`] (headers, bodies, streams). Nothing here knows a dialect's shapes.
 
 mod budgets;
 mod execute;
 mod failure;
 mod inject;
+mod kept;
+pub(crate) mod models;
 mod options;
+pub(crate) mod other_paths;
 mod receive;
 mod respond;
 mod results;
+mod retry_plain;
 mod turn;
 pub(crate) mod upstream;
 
 use std::sync::Arc;
 
+use axum::body::Body;
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{DefaultBodyLimit, State};
-use axum::http::{HeaderMap, Uri};
+use axum::http::{HeaderMap, Method, Uri};
+use axum::response::Response;
 use axum::routing::post;
 use axum::{Extension, Router};
 use bytes::Bytes;
+use dialects::Dialect;
 use domain::limits::PROXY_BODY_BYTES;
 
 use crate::app::App;
 use crate::caller::Caller;
 
 pub use budgets::Budgets;
+pub use kept::{KeptConfig, prune_kept};
 
 /// One route per dialect.
 pub(crate) fn routes() -> Router<Arc<App>> {
@@ -39,11 +47,30 @@ pub(crate) fn routes() -> Router<Arc<App>> {
                            uri: Uri,
                            headers: HeaderMap,
                            body: Result<Bytes, BytesRejection>| {
-            receive::receive(dialect, app, caller, uri, headers, body)
+            handle(dialect, app, caller, uri, headers, body)
         };
         for route in dialect.routes() {
             router = router.route(route, post(answer));
         }
     }
     router.layer(DefaultBodyLimit::max(PROXY_BODY_BYTES))
+}
+
+/// A chat, or one of the provider's other methods on the same route.
+async fn handle(
+    dialect: &'static dyn Dialect,
+    app: Arc<App>,
+    caller: Caller,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Response {
+    match body {
+        Ok(body) if !dialect.is_chat(uri.path()) => {
+            let (method, body) = (Method::POST, Body::from(body));
+            other_paths::answer(&app, &caller, other_paths::Other { dialect, method, uri, headers, body })
+                .await
+        }
+        body => receive::receive(dialect, app, caller, uri, headers, body).await,
+    }
 }

@@ -2,13 +2,19 @@
 //! never ignored.
 
 use axum::http::HeaderMap;
+use dialects::{ClientRequest, Dialect};
 use domain::SkillRef;
 
 /// What the headers said.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a word of a header of its own")]
 pub(super) struct Options {
     /// `x-omni-skills: off`.
     pub(super) off: bool,
+    /// `x-omni-skills: splice-only`: one round, and the results go to the client.
+    pub(super) splice_only: bool,
+    /// `x-omni-transcript: spliced`, or `splice-only`: a plain answer shows calls and results.
+    pub(super) spliced: bool,
     /// `x-omni-use`.
     pub(super) named: Vec<SkillRef>,
     /// `x-omni-user`.
@@ -34,14 +40,32 @@ const TEXT_CHARS: usize = 256;
 
 impl Options {
     pub(super) fn read(headers: &HeaderMap) -> Result<Self, BadHeader> {
+        let skills = one_of(headers, "x-omni-skills", &["off", "splice-only", "loop"])?;
+        let splice_only = skills.as_deref() == Some("splice-only");
+        let transcript = one_of(headers, "x-omni-transcript", &["hidden", "spliced"])?;
         Ok(Self {
-            off: one_of(headers, "x-omni-skills", &["off", "loop"])?.is_some_and(|w| w == "off"),
+            off: skills.as_deref() == Some("off"),
+            splice_only,
+            spliced: splice_only || transcript.as_deref() == Some("spliced"),
             named: named(headers)?,
             user: text(headers, "x-omni-user")?,
             session: text(headers, "x-omni-session")?,
             custom_off: one_of(headers, "x-omni-custom-skills", &["off", "on"])?.is_some_and(|w| w == "off"),
             background_reason: text(headers, "x-omni-background-reason")?,
         })
+    }
+
+    /// Whether this request can be answered as the headers ask.
+    pub(super) fn fit(&self, dialect: &dyn Dialect, request: &ClientRequest) -> Result<(), BadHeader> {
+        let name = if self.splice_only { "x-omni-skills" } else { "x-omni-transcript" };
+        let bad = |problem: String| Err(BadHeader { name, problem });
+        if self.splice_only && request.stream {
+            return bad("`splice-only` has no streamed form; ask without `stream`".to_owned());
+        }
+        if self.spliced && !request.stream && !dialect.can_splice() {
+            return bad(format!("answers of {} cannot show calls and results yet", dialect.name()));
+        }
+        Ok(())
     }
 }
 
@@ -112,9 +136,12 @@ mod tests {
 
     #[test]
     fn refuses_what_it_does_not_know() {
-        for (name, value) in
-            [("x-omni-skills", "maybe"), ("x-omni-custom-skills", "1"), ("x-omni-use", "a@banana")]
-        {
+        for (name, value) in [
+            ("x-omni-skills", "maybe"),
+            ("x-omni-transcript", "shown"),
+            ("x-omni-custom-skills", "1"),
+            ("x-omni-use", "a@banana"),
+        ] {
             let error = read(&[(name, value)]).unwrap_err().to_string();
             assert!(error.contains(name), "{error}");
         }

@@ -14,7 +14,7 @@ use domain::{Scope, SkillRef};
 
 use super::options::Options;
 use super::upstream::{ClientCredential, Upstream};
-use super::{failure, inject, respond};
+use super::{failure, inject, kept, respond};
 use crate::app::App;
 use crate::caller::Caller;
 
@@ -53,10 +53,11 @@ pub(super) async fn receive(
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Response {
-    let received = match read(dialect, app, caller, &uri, headers, body) {
+    let mut received = match read(dialect, app, caller, &uri, headers, body) {
         Ok(received) => received,
         Err(error) => return failure::response(dialect, &error),
     };
+    kept::restore(&mut received).await;
     let injected = inject::inject(&received);
     if injected.is_idle() {
         respond::pass_through(received, injected).await
@@ -84,14 +85,15 @@ fn read(
     let request = dialect.read_request(&target(uri), body);
     let request =
         request.map_err(|e| failure::error(StatusCode::BAD_REQUEST, "bad_request", e.to_string()))?;
+    let fit = options.fit(dialect, &request);
+    fit.map_err(|e| failure::error(StatusCode::BAD_REQUEST, "bad_header", e.to_string()))?;
     let named = named(&options, &request)?;
     let upstream = app.upstreams.pick(dialect.name(), &request.model);
-    let upstream = upstream.cloned().ok_or_else(|| no_upstream(&app, dialect, &request.model))?;
+    let upstream = upstream.ok_or_else(|| no_upstream(&app, dialect, &request.model))?;
     let user = options.user.clone().or_else(|| request.user.clone());
     let session = options.session.clone();
-    let session =
-        session.or_else(|| session_of(&caller, user.as_deref(), request.first_user_text.as_deref()));
-    let credential = ClientCredential::find(&headers);
+    let session = session.or_else(|| session_of(&caller, user.as_deref(), begins(&request)));
+    let credential = ClientCredential::find(&headers, uri.query());
     let turn_id = domain::ids::new_id();
     Ok(Received {
         app,
@@ -110,7 +112,7 @@ fn read(
 }
 
 /// Path and query as an upstream may see them: a key in the query is a credential, and not for its log.
-fn target(uri: &Uri) -> String {
+pub(super) fn target(uri: &Uri) -> String {
     let query = uri.query().unwrap_or_default().split('&');
     let query: Vec<_> = query.filter(|pair| !pair.is_empty() && !pair.starts_with("key=")).collect();
     if query.is_empty() { uri.path().to_owned() } else { format!("{}?{}", uri.path(), query.join("&")) }
@@ -149,6 +151,11 @@ fn no_upstream(app: &App, dialect: &dyn Dialect, model: &str) -> WireError {
         dialect.name()
     );
     failure::error(StatusCode::NOT_FOUND, "model_not_found", message)
+}
+
+/// What tells a conversation from others: its id, or how it began.
+fn begins(request: &ClientRequest) -> Option<&str> {
+    request.conversation.as_deref().or(request.first_user_text.as_deref())
 }
 
 /// A stable name for a conversation that has none: who, and how it began.

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::failure;
 use super::inject::Injected;
 use super::receive::Received;
+use super::retry_plain;
 use super::turn::{Broken, Done, Loop, Turn, refused};
 use super::upstream::{UpstreamAnswer, response_headers};
 
@@ -65,25 +66,32 @@ impl Sink {
 pub(super) async fn pass_through(received: Received, injected: Injected) -> Response {
     let turn = Turn { received, injected };
     match turn.ask(turn.injected.body.clone()).await {
-        Ok(answer) => {
-            let mut response = Response::new(Body::from_stream(answer.body));
-            *response.status_mut() = answer.status;
-            *response.headers_mut() = response_headers(&answer.headers);
-            turn.mark(response.headers_mut());
-            response
-        }
+        Ok(answer) => as_it_came(&turn, answer),
         Err(error) => turn.error(&failure::from_send(&error), false),
     }
 }
 
+/// The upstream's answer, unread.
+pub(super) fn as_it_came(turn: &Turn, answer: UpstreamAnswer) -> Response {
+    let mut response = Response::new(Body::from_stream(answer.body));
+    *response.status_mut() = answer.status;
+    *response.headers_mut() = response_headers(&answer.headers);
+    turn.mark(response.headers_mut());
+    response
+}
+
 /// A turn with skills on offer.
 pub(super) async fn turn(received: Received, injected: Injected) -> Response {
-    let turn = Arc::new(Turn { received, injected });
+    let turn = Turn { received, injected };
     let first = match turn.ask(turn.injected.body.clone()).await {
         Ok(answer) if answer.status.is_success() => answer,
+        Ok(answer) if retry_plain::may_be_ours(&turn, answer.status) => {
+            return retry_plain::ask_without_tools(turn).await;
+        }
         Ok(answer) => return turn.broken(refused(answer).await, false),
         Err(error) => return turn.error(&failure::from_send(&error), false),
     };
+    let turn = Arc::new(turn);
     if turn.received.request.stream { stream(&turn, first) } else { plain(&turn, first).await }
 }
 
@@ -187,7 +195,7 @@ impl Turn {
     }
 
     /// A turn that broke before the client's answer began.
-    fn broken(&self, broken: Broken, has_run: bool) -> Response {
+    pub(super) fn broken(&self, broken: Broken, has_run: bool) -> Response {
         match broken {
             Broken::Error(error) => self.error(&error, has_run),
             Broken::Refused { status, headers, body } => {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use axum::http::{HeaderMap, StatusCode};
 use bytes::Bytes;
 use dialects::{Answer, Ask, Call, Ending, Fault, Finish, Round, WireError};
-use domain::StopReason;
+use domain::{StopReason, ToolResult};
 use futures_util::StreamExt;
 use http_body_util::BodyExt;
 use serde_json::json;
@@ -20,6 +20,7 @@ use super::budgets::Spent;
 use super::execute::{self, Memory};
 use super::failure;
 use super::inject::Injected;
+use super::kept;
 use super::receive::Received;
 use super::respond::Sink;
 use super::upstream::{Question, SendError, UpstreamAnswer};
@@ -80,6 +81,8 @@ pub(super) struct Loop {
     pub(super) sink: Sink,
     spent: Spent,
     memory: Memory,
+    /// Whether the client's answer shows every call of ours with its result.
+    shows_all: bool,
     pub(super) executions: Vec<String>,
 }
 
@@ -87,7 +90,15 @@ impl Loop {
     pub(super) fn new(turn: Arc<Turn>, sink: Sink) -> Self {
         let received = &turn.received;
         let answer = received.dialect.answer(&received.request, turn.injected.owned());
-        Self { turn, answer, sink, spent: Spent::new(), memory: Memory::default(), executions: Vec::new() }
+        Self {
+            turn,
+            answer,
+            sink,
+            spent: Spent::new(),
+            memory: Memory::default(),
+            shows_all: false,
+            executions: Vec::new(),
+        }
     }
 
     /// Whether a skill ran: then the client must not send the same request again.
@@ -109,19 +120,22 @@ impl Loop {
             let round = self.read_round(answer).await?;
             self.spent.rounds += 1;
             let (mine, theirs): (Vec<&Call>, Vec<&Call>) = round.calls.iter().partition(|c| c.owned);
-            let stop = if let Some(reason) = last {
-                Some(reason)
-            } else if !theirs.is_empty() {
-                Some(StopReason::ClientTools)
-            } else if mine.is_empty() || round.finish == Finish::Cut {
-                Some(StopReason::Completed)
-            } else {
-                None
+            let runs = last.is_none() && round.finish == Finish::Normal && !mine.is_empty();
+            let results = if runs { self.run_calls(&mine).await? } else { Vec::new() };
+            let options = &received.options;
+            if runs && options.spliced && !self.sink.is_stream() {
+                self.shows_all = self.answer.splice(&results, options.splice_only);
+            }
+            let stop = match last {
+                Some(reason) => Some(reason),
+                None if !theirs.is_empty() => Some(StopReason::ClientTools),
+                None if !runs || options.splice_only => Some(StopReason::Completed),
+                None => None,
             };
             if let Some(stop) = stop {
-                return self.end(stop, headers).await;
+                // Results of ours in a message that the client goes on with are parked.
+                return self.end(stop, headers, &body, &round, &results).await;
             }
-            let results = self.run_calls(&mine).await?;
             last = self.spent.last_round(budgets);
             let ask = if last.is_some() { Ask::Last } else { Ask::Again };
             body = received
@@ -147,7 +161,7 @@ impl Loop {
         Ok(round)
     }
 
-    async fn run_calls(&mut self, calls: &[&Call]) -> Result<Vec<domain::ToolResult>, Broken> {
+    async fn run_calls(&mut self, calls: &[&Call]) -> Result<Vec<ToolResult>, Broken> {
         let plans = execute::plan(&self.turn, calls, &mut self.memory, &mut self.spent);
         let outcomes = self.patiently(execute::run(Arc::clone(&self.turn), plans)).await?;
         let budgets = &self.turn.received.app.config.budgets;
@@ -167,7 +181,7 @@ impl Loop {
                 Ok(answer) if answer.status.is_success() => None,
                 Ok(answer) => retry_wait(answer.status, &answer.headers, tried),
                 Err(SendError::Connect(..)) => Some(backoff(tried)),
-                Err(SendError::Timeout(_)) => None,
+                Err(SendError::Timeout(_) | SendError::TooLarge) => None,
             };
             match (wait, asked) {
                 (Some(wait), _) if tried < TRIES => self.patiently(tokio::time::sleep(wait)).await?,
@@ -178,7 +192,15 @@ impl Loop {
         }
     }
 
-    async fn end(&mut self, stop: StopReason, headers: HeaderMap) -> Result<Done, Broken> {
+    /// The client has the end of its answer only when what was hidden from it is kept.
+    async fn end(
+        &mut self,
+        stop: StopReason,
+        headers: HeaderMap,
+        body: &Bytes,
+        last: &Round,
+        parked: &[ToolResult],
+    ) -> Result<Done, Broken> {
         let injected = &self.turn.injected;
         let omni = json!({
             "turnId": self.turn.received.turn_id,
@@ -191,6 +213,10 @@ impl Loop {
         let input_usage_of_last_round = self.turn.received.app.config.input_usage_of_last_round;
         let ending = Ending { omni: Some(omni), input_usage_of_last_round };
         self.answer.finish(&ending, self.sink.buffer()).map_err(|f| broken(&f))?;
+        let has_hidden = self.spent.rounds > 1 || last.calls.iter().any(|call| call.owned);
+        if has_hidden && !self.shows_all {
+            kept::keep(&self.turn, body, last, parked, &self.answer.shown()).await;
+        }
         self.sink.flush().await?;
         Ok(Done { stop, rounds: self.spent.rounds, executions: self.executions.clone(), headers })
     }

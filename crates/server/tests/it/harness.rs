@@ -53,11 +53,19 @@ pub(crate) struct Setup {
     pub(crate) loopback: bool,
     pub(crate) allowed_hosts: Vec<String>,
     pub(crate) executor: ExecutorConfig,
+    pub(crate) upstreams: Vec<server::UpstreamConfig>,
+    pub(crate) demo: bool,
 }
 
 impl Default for Setup {
     fn default() -> Self {
-        Self { loopback: true, allowed_hosts: Vec::new(), executor: ExecutorConfig::default() }
+        Self {
+            loopback: true,
+            allowed_hosts: Vec::new(),
+            executor: ExecutorConfig::default(),
+            upstreams: Vec::new(),
+            demo: false,
+        }
     }
 }
 
@@ -126,13 +134,14 @@ impl Gateway {
             executor: Arc::new(Executor::new(setup.executor, Arc::clone(&store), handlers)),
             keyring: Keyring::new(Arc::clone(&store)),
             store,
-            upstreams: Upstreams::new(Vec::new(), false).unwrap(),
+            upstreams: Upstreams::new(setup.upstreams, setup.demo).unwrap(),
             unavailable: Arc::new(BTreeMap::from([("file_write".to_owned(), "no workspace".to_owned())])),
             config: ServerConfig {
                 management_token_hash: TOKEN_HASH.to_owned(),
                 loopback: setup.loopback,
                 allowed_hosts: setup.allowed_hosts,
                 budgets: server::Budgets::default(),
+                kept: server::KeptConfig::default(),
                 input_usage_of_last_round: false,
                 select: registry::SelectLimits::default(),
                 with_client_tools: registry::WithClientTools::default(),

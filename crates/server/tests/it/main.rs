@@ -15,6 +15,7 @@ mod http;
 mod install;
 mod keys;
 mod listener;
+mod other_paths;
 mod reference;
 mod settings;
 mod skills;

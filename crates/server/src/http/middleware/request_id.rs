@@ -1,4 +1,6 @@
 //! Gives every request an id: in the log, in `x-request-id` of the answer and in the body of an error.
+//!
+//! An upstream's own `x-request-id` is never replaced: its support asks for it.
 
 use axum::extract::Request;
 use axum::http::{HeaderName, HeaderValue};
@@ -22,7 +24,7 @@ pub(crate) async fn request_id(mut request: Request, next: Next) -> Response {
     request.extensions_mut().insert(RequestId(id));
     let mut response = next.run(request).await;
     if let Ok(header) = header {
-        response.headers_mut().insert(HeaderName::from_static("x-request-id"), header);
+        response.headers_mut().entry(HeaderName::from_static("x-request-id")).or_insert(header);
     }
     response
 }

@@ -4,6 +4,8 @@
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 
+use super::{UpstreamConfig, UpstreamsError};
+
 /// Named in RFC 9110 7.6.1 as valid for one hop only, or describing a body that we rewrite.
 const ONE_HOP: [&str; 11] = [
     "connection",
@@ -33,6 +35,9 @@ const OURS: [&str; 10] = [
     "x-real-ip",
 ];
 
+/// Where Google's SDKs put a key; one in the query goes up here.
+const GOOGLE: HeaderName = HeaderName::from_static("x-goog-api-key");
+
 /// A credential of the client's own, not one of this gateway.
 #[derive(Clone, Debug)]
 pub(crate) struct ClientCredential {
@@ -41,14 +46,19 @@ pub(crate) struct ClientCredential {
 }
 
 impl ClientCredential {
-    /// Finds it in the places where the SDKs put one. An `osk_` key is ours and never counts.
-    pub(crate) fn find(headers: &HeaderMap) -> Option<Self> {
-        [header::AUTHORIZATION, HeaderName::from_static("x-api-key")].into_iter().find_map(|name| {
+    /// Finds it in the places where the SDKs put one. A credential of this gateway is ours and never counts.
+    pub(crate) fn find(headers: &HeaderMap, query: Option<&str>) -> Option<Self> {
+        let places = [header::AUTHORIZATION, HeaderName::from_static("x-api-key"), GOOGLE];
+        let header = places.into_iter().find_map(|name| {
             let value = headers.get(&name)?;
             let text = value.to_str().ok()?;
-            let secret = text.strip_prefix("Bearer ").unwrap_or(text).trim();
-            let own = !secret.is_empty() && !secret.starts_with("osk_") && !secret.starts_with("omt_");
-            own.then(|| Self { name, value: value.clone() })
+            is_foreign(text.strip_prefix("Bearer ").unwrap_or(text))
+                .then(|| Self { name, value: value.clone() })
+        });
+        header.or_else(|| {
+            let key = query?.split('&').find_map(|pair| pair.strip_prefix("key="))?;
+            let value = HeaderValue::from_str(key).ok()?;
+            is_foreign(key).then_some(Self { name: GOOGLE, value })
         })
     }
 
@@ -60,8 +70,38 @@ impl ClientCredential {
     }
 }
 
-/// The client's headers as far as they go to an upstream.
+fn is_foreign(secret: &str) -> bool {
+    let secret = secret.trim();
+    !secret.is_empty() && !secret.starts_with("osk_") && !secret.starts_with("omt_")
+}
+
+/// The headers of an upstream's configuration.
+pub(super) fn configured_headers(config: &UpstreamConfig) -> Result<HeaderMap, UpstreamsError> {
+    let mut out = HeaderMap::with_capacity(config.headers.len());
+    for (header, text) in &config.headers {
+        let bad =
+            |problem| UpstreamsError::Header { name: config.name.clone(), header: header.clone(), problem };
+        let name: HeaderName = header.parse().map_err(|_| bad("the name is not one"))?;
+        if ONE_HOP.contains(&name.as_str()) {
+            return Err(bad("it belongs to the connection"));
+        }
+        let mut value = HeaderValue::from_str(text).map_err(|_| bad("the value has a control character"))?;
+        // It may be a credential.
+        value.set_sensitive(true);
+        out.insert(name, value);
+    }
+    Ok(out)
+}
+
+/// The client's headers as far as they go to an upstream, with a chat's body.
 pub(crate) fn request_headers(client: &HeaderMap) -> HeaderMap {
+    let mut out = forwarded_headers(client);
+    out.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    out
+}
+
+/// The client's headers as far as they go to an upstream, with the client's own body.
+pub(crate) fn forwarded_headers(client: &HeaderMap) -> HeaderMap {
     let mut out = HeaderMap::with_capacity(client.len());
     for (name, value) in client {
         let word = name.as_str();
@@ -73,7 +113,6 @@ pub(crate) fn request_headers(client: &HeaderMap) -> HeaderMap {
             out.append(name.clone(), value.clone());
         }
     }
-    out.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     out
 }
 
@@ -111,11 +150,27 @@ mod tests {
     }
 
     #[test]
+    fn configured_headers_are_checked() {
+        let with = |name: &str, value: &str| {
+            let headers = [(name.to_owned(), value.to_owned())].into();
+            configured_headers(&UpstreamConfig { headers, ..UpstreamConfig::new("a", &[], "http://a", None) })
+        };
+        assert_eq!(with("OpenAI-Organization", "org").unwrap()["openai-organization"], "org");
+        for (name, value) in [("a b", "x"), ("Host", "x"), ("content-length", "1"), ("x", "a\nb")] {
+            assert!(with(name, value).is_err(), "{name}");
+        }
+    }
+
+    #[test]
     fn only_foreign_credentials_are_the_clients_own() {
-        assert!(ClientCredential::find(&map(&[("authorization", "Bearer osk_1")])).is_none());
-        assert!(ClientCredential::find(&map(&[("x-api-key", "osk_1")])).is_none());
-        assert!(ClientCredential::find(&map(&[("authorization", "Bearer omt_1")])).is_none());
-        assert!(ClientCredential::find(&map(&[("authorization", "Bearer sk-1")])).is_some());
-        assert!(ClientCredential::find(&map(&[("x-api-key", "sk-ant")])).is_some());
+        let find = |pairs: &[(&'static str, &'static str)], query| ClientCredential::find(&map(pairs), query);
+        assert!(find(&[("authorization", "Bearer osk_1")], None).is_none());
+        assert!(find(&[("x-api-key", "osk_1")], Some("key=osk_1")).is_none());
+        assert!(find(&[("authorization", "Bearer omt_1")], None).is_none());
+        assert!(find(&[("authorization", "Bearer sk-1")], None).is_some());
+        assert!(find(&[("x-api-key", "sk-ant")], None).is_some());
+        let mut up = HeaderMap::new();
+        find(&[], Some("alt=sse&key=AIza")).unwrap().apply(&mut up);
+        assert_eq!(up["x-goog-api-key"], "AIza");
     }
 }

@@ -6,18 +6,24 @@
 mod demo;
 mod headers;
 mod remote;
+mod tool_support;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use axum::http::{HeaderMap, StatusCode};
+use axum::body::Body;
+use axum::http::{HeaderMap, Method, StatusCode};
 use bytes::Bytes;
 use dialects::Dialect;
+use domain::limits::PROXY_BODY_BYTES;
 use futures_util::stream::BoxStream;
 use globset::{Glob, GlobMatcher};
+use registry::SkipReason;
 
 pub(crate) use headers::{ClientCredential, response_headers};
+pub(crate) use remote::Remote;
 
 /// One `[[upstreams]]` entry.
 #[derive(Clone, Debug)]
@@ -34,6 +40,10 @@ pub struct UpstreamConfig {
     pub passthrough: bool,
     /// Globs over model names; the first upstream of the dialect that matches, in file order, is asked.
     pub models: Vec<String>,
+    /// Globs over model names that are never offered a tool of ours.
+    pub no_tools: Vec<String>,
+    /// Headers that are set on every request to it, by name; they replace the client's.
+    pub headers: BTreeMap<String, String>,
     /// Time to connect.
     pub connect_timeout: Duration,
     /// Time to the first byte of an answer.
@@ -53,6 +63,8 @@ impl UpstreamConfig {
             passthrough: api_key.is_none(),
             api_key,
             models: vec!["*".to_owned()],
+            no_tools: Vec::new(),
+            headers: BTreeMap::new(),
             connect_timeout: Duration::from_secs(10),
             first_byte_timeout: Duration::from_mins(10),
             idle_timeout: Duration::from_mins(5),
@@ -90,6 +102,16 @@ pub enum UpstreamsError {
         /// The glob in the file.
         glob: String,
     },
+    /// A header that cannot be set.
+    #[error("upstream `{name}`: the header `{header}` cannot be set: {problem}")]
+    Header {
+        /// The entry.
+        name: String,
+        /// The header in the file.
+        header: String,
+        /// What is wrong.
+        problem: &'static str,
+    },
     /// The HTTP client cannot be built.
     #[error("the HTTP client for upstreams cannot be built")]
     Client(#[source] reqwest::Error),
@@ -114,6 +136,8 @@ pub(crate) enum SendError {
     Connect(String, #[source] reqwest::Error),
     #[error("upstream `{0}` did not answer in time")]
     Timeout(String),
+    #[error("the body is larger than {PROXY_BODY_BYTES} bytes; send less")]
+    TooLarge,
 }
 
 /// One round's question.
@@ -127,16 +151,41 @@ pub(crate) struct Question<'a> {
     pub(crate) credential: Option<&'a ClientCredential>,
 }
 
+/// A request that is not a chat.
+pub(crate) struct Forwarded<'a> {
+    pub(crate) dialect: &'a dyn Dialect,
+    pub(crate) method: Method,
+    /// Path and query.
+    pub(crate) target: &'a str,
+    pub(crate) headers: &'a HeaderMap,
+    pub(crate) credential: Option<&'a ClientCredential>,
+    pub(crate) body: Body,
+}
+
 #[async_trait]
 pub(crate) trait Upstream: Send + Sync {
     fn name(&self) -> &str;
     async fn send(&self, question: Question<'_>) -> Result<UpstreamAnswer, SendError>;
+
+    /// Why this model is not to be offered tools of ours, if it is not.
+    fn tools_unwanted(&self, _model: &str) -> Option<SkipReason> {
+        None
+    }
+
+    /// Notes that this model refused a request because of tools of ours.
+    fn note_tools_refused(&self, _model: &str) {}
 }
 
 struct Route {
     dialects: Vec<String>,
     models: Vec<GlobMatcher>,
-    upstream: Arc<dyn Upstream>,
+    upstream: Arc<Remote>,
+}
+
+impl Route {
+    fn answers(&self, model: &str) -> bool {
+        self.models.iter().any(|glob| glob.is_match(model))
+    }
 }
 
 /// The model name that the built-in stand-in answers to.
@@ -160,7 +209,7 @@ impl Upstreams {
             routes.push(Route {
                 dialects: check_dialects(&config)?,
                 models: config.models.iter().map(|g| glob(&config.name, g)).collect::<Result<_, _>>()?,
-                upstream: Arc::new(remote::Remote::new(config)?),
+                upstream: Arc::new(Remote::new(config)?),
             });
         }
         let demo = demo.then(|| Arc::new(demo::Demo) as Arc<dyn Upstream>);
@@ -168,12 +217,29 @@ impl Upstreams {
     }
 
     /// The upstream that answers this model in this dialect.
-    pub(crate) fn pick(&self, dialect: &str, model: &str) -> Option<&Arc<dyn Upstream>> {
-        if model == DEMO_MODEL && self.demo.is_some() {
-            return self.demo.as_ref();
+    pub(crate) fn pick(&self, dialect: &str, model: &str) -> Option<Arc<dyn Upstream>> {
+        if model == DEMO_MODEL
+            && let Some(demo) = &self.demo
+        {
+            return Some(Arc::clone(demo));
         }
-        let speaks = self.routes.iter().filter(|r| r.dialects.iter().any(|d| d == dialect));
-        speaks.into_iter().find(|r| r.models.iter().any(|g| g.is_match(model))).map(|r| &r.upstream)
+        let mut speaks = self.routes.iter().filter(|r| r.dialects.iter().any(|d| d == dialect));
+        speaks.find(|r| r.answers(model)).map(|r| Arc::clone(&r.upstream) as Arc<dyn Upstream>)
+    }
+
+    /// Upstreams that share a provider's other paths with this dialect, in file order; with a model, those that
+    /// are asked for it.
+    pub(crate) fn of_provider(
+        &self,
+        provider: &str,
+        model: Option<&str>,
+    ) -> impl Iterator<Item = &Arc<Remote>> {
+        let speaks =
+            move |dialect: &String| dialects::by_name(dialect).is_some_and(|d| d.provider() == provider);
+        let routes = self.routes.iter().filter(move |route| route.dialects.iter().any(speaks));
+        routes
+            .filter(move |route| model.is_none_or(|model| route.answers(model)))
+            .map(|route| &route.upstream)
     }
 
     /// Whether the `demo` model is there, for messages.

@@ -3,48 +3,117 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use bytes::Bytes;
+use dialects::Dialect;
+use domain::limits::PROXY_BODY_BYTES;
 use futures_util::stream::{self, BoxStream};
 use futures_util::{Stream, StreamExt};
+use http_body_util::{LengthLimitError, Limited};
+use hyper::body::Body as _;
+use registry::SkipReason;
 
-use super::headers::request_headers;
-use super::{BrokenBody, Question, SendError, Upstream, UpstreamAnswer, UpstreamConfig, UpstreamsError};
+use super::headers::{ClientCredential, configured_headers, forwarded_headers, request_headers};
+use super::tool_support::ToolSupport;
+use super::{
+    BrokenBody, Forwarded, Question, SendError, Upstream, UpstreamAnswer, UpstreamConfig, UpstreamsError,
+    glob,
+};
 
-pub(super) struct Remote {
+pub(crate) struct Remote {
     config: UpstreamConfig,
     base: String,
     client: reqwest::Client,
+    /// Set on every request.
+    extra: HeaderMap,
+    tools: ToolSupport,
 }
 
 impl Remote {
     pub(super) fn new(config: UpstreamConfig) -> Result<Self, UpstreamsError> {
         let trimmed = config.base_url.trim_end_matches('/');
-        let base = trimmed.strip_suffix("/v1").unwrap_or(trimmed).to_owned();
+        let version = trimmed.strip_suffix("/v1").or_else(|| trimmed.strip_suffix("/v1beta"));
+        let base = version.unwrap_or(trimmed).to_owned();
         let legal =
             reqwest::Url::parse(&base).is_ok_and(|u| matches!(u.scheme(), "http" | "https") && u.has_host());
         if !legal {
             return Err(UpstreamsError::BaseUrl { name: config.name });
         }
+        let extra = configured_headers(&config)?;
+        let never = config.no_tools.iter().map(|g| glob(&config.name, g)).collect::<Result<_, _>>()?;
         let client = reqwest::Client::builder()
             .connect_timeout(config.connect_timeout)
             .redirect(reqwest::redirect::Policy::none())
             .no_proxy()
             .build()
             .map_err(UpstreamsError::Client)?;
-        Ok(Self { config, base, client })
+        Ok(Self { config, base, client, extra, tools: ToolSupport::new(never) })
     }
 
-    fn headers(&self, question: &Question<'_>) -> HeaderMap {
-        let mut headers = request_headers(question.headers);
-        let own = question.credential.filter(|_| self.config.passthrough);
-        match (own, &self.config.api_key) {
-            (Some(credential), _) => credential.apply(&mut headers),
-            (None, Some(key)) => set_key(&mut headers, question.dialect.provider(), key),
+    /// Whether this credential of the client's goes up in place of the server's.
+    pub(crate) fn takes(&self, own: Option<&ClientCredential>) -> bool {
+        self.config.passthrough && own.is_some()
+    }
+
+    /// Sends a request that is not a chat, its body piece by piece.
+    pub(crate) async fn forward(&self, request: Forwarded<'_>) -> Result<UpstreamAnswer, SendError> {
+        let mut headers = forwarded_headers(request.headers);
+        let body = if request.body.is_end_stream() {
+            reqwest::Body::default()
+        } else {
+            if let Some(length) = request.headers.get(header::CONTENT_LENGTH) {
+                headers.insert(header::CONTENT_LENGTH, length.clone());
+            }
+            reqwest::Body::wrap_stream(
+                Body::new(Limited::new(request.body, PROXY_BODY_BYTES)).into_data_stream(),
+            )
+        };
+        self.complete(&mut headers, request.dialect, request.credential);
+        let url = format!("{}{}", self.base, request.target);
+        self.exchange(self.client.request(request.method, url).headers(headers).body(body)).await
+    }
+
+    /// Adds what the configuration adds: extra headers and the credential.
+    fn complete(&self, headers: &mut HeaderMap, dialect: &dyn Dialect, own: Option<&ClientCredential>) {
+        headers.extend(self.extra.clone());
+        match (own.filter(|_| self.config.passthrough), &self.config.api_key) {
+            (Some(credential), _) => credential.apply(headers),
+            (None, Some(key)) => set_key(headers, dialect.provider(), key),
             (None, None) => {}
         }
-        headers
     }
+
+    async fn exchange(&self, request: reqwest::RequestBuilder) -> Result<UpstreamAnswer, SendError> {
+        let name = || self.config.name.clone();
+        let answer = match tokio::time::timeout(self.config.first_byte_timeout, request.send()).await {
+            Err(_) => return Err(SendError::Timeout(name())),
+            Ok(Err(error)) if error.is_timeout() && !error.is_connect() => {
+                return Err(SendError::Timeout(name()));
+            }
+            Ok(Err(error)) if is_too_large(&error) => return Err(SendError::TooLarge),
+            // The address may name an internal host or carry a key: it stays out of the error.
+            Ok(Err(error)) => return Err(SendError::Connect(name(), error.without_url())),
+            Ok(Ok(answer)) => answer,
+        };
+        Ok(UpstreamAnswer {
+            status: answer.status(),
+            headers: answer.headers().clone(),
+            body: with_idle_limit(answer.bytes_stream(), self.config.idle_timeout),
+        })
+    }
+}
+
+/// Whether the client's own body was the trouble.
+fn is_too_large(error: &reqwest::Error) -> bool {
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        if error.is::<LengthLimitError>() {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
 }
 
 /// The place where a provider looks for a key.
@@ -83,23 +152,18 @@ impl Upstream for Remote {
         &self.config.name
     }
 
+    fn tools_unwanted(&self, model: &str) -> Option<SkipReason> {
+        self.tools.unwanted(model)
+    }
+
+    fn note_tools_refused(&self, model: &str) {
+        self.tools.note_refused(model);
+    }
+
     async fn send(&self, question: Question<'_>) -> Result<UpstreamAnswer, SendError> {
-        let headers = self.headers(&question);
+        let mut headers = request_headers(question.headers);
+        self.complete(&mut headers, question.dialect, question.credential);
         let url = format!("{}{}", self.base, question.target);
-        let sent = self.client.post(url).headers(headers).body(question.body).send();
-        let answer = match tokio::time::timeout(self.config.first_byte_timeout, sent).await {
-            Err(_) => return Err(SendError::Timeout(self.config.name.clone())),
-            Ok(Err(error)) if error.is_timeout() && !error.is_connect() => {
-                return Err(SendError::Timeout(self.config.name.clone()));
-            }
-            // The address may name an internal host or carry a key: it stays out of the error.
-            Ok(Err(error)) => return Err(SendError::Connect(self.config.name.clone(), error.without_url())),
-            Ok(Ok(answer)) => answer,
-        };
-        Ok(UpstreamAnswer {
-            status: answer.status(),
-            headers: answer.headers().clone(),
-            body: with_idle_limit(answer.bytes_stream(), self.config.idle_timeout),
-        })
+        self.exchange(self.client.post(url).headers(headers).body(question.body)).await
     }
 }

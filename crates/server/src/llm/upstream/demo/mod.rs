@@ -4,7 +4,9 @@
 //! speaks the wire formats like any upstream and knows nothing of the gateway around it.
 
 mod anthropic_messages;
+mod gemini;
 mod openai_chat;
+mod openai_responses;
 mod plan;
 
 use async_trait::async_trait;
@@ -24,10 +26,21 @@ trait Voice: Sync {
     fn plain(&self, reply: &Reply, id: &str) -> Value;
     /// The frames of a stream, complete.
     fn stream(&self, reply: &Reply, id: &str, usage_wanted: bool) -> Vec<String>;
+
+    /// Whether a stream is asked for.
+    fn streams(&self, _target: &str, body: &Value) -> bool {
+        body.get("stream").and_then(Value::as_bool) == Some(true)
+    }
+
+    /// A stream in the form that the address asks for, and its media type.
+    fn formed(&self, _target: &str, frames: Vec<String>) -> (&'static str, Vec<String>) {
+        ("text/event-stream", frames)
+    }
 }
 
 /// Every dialect it speaks.
-const VOICES: &[&dyn Voice] = &[&openai_chat::Voice, &anthropic_messages::Voice];
+const VOICES: &[&dyn Voice] =
+    &[&openai_chat::Voice, &openai_responses::Voice, &anthropic_messages::Voice, &gemini::Voice];
 
 pub(super) struct Demo;
 
@@ -46,10 +59,11 @@ impl Upstream for Demo {
         };
         let reply = plan::reply(&voice.see(&body));
         let id = domain::ids::new_id().replace('-', "");
-        if body.get("stream").and_then(Value::as_bool) == Some(true) {
+        if voice.streams(question.target, &body) {
             let usage = body.pointer("/stream_options/include_usage").and_then(Value::as_bool) == Some(true);
             let frames = voice.stream(&reply, &id, usage);
-            return Ok(answer(StatusCode::OK, "text/event-stream", frames));
+            let (media, frames) = voice.formed(question.target, frames);
+            return Ok(answer(StatusCode::OK, media, frames));
         }
         Ok(answer(StatusCode::OK, "application/json", vec![voice.plain(&reply, &id).to_string()]))
     }
