@@ -147,7 +147,7 @@ def upstreams(url):
     return f"""
 [[upstreams]]
 name = "fake"
-dialect = ["openai_chat", "anthropic_messages"]
+dialect = ["openai_chat", "openai_responses", "anthropic_messages", "gemini"]
 base_url = "{url}"
 api_key_env = "FAKE_UPSTREAM_KEY"
 models = ["fake-*"]
