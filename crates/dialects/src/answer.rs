@@ -49,6 +49,12 @@ pub struct Shown {
     pub call_ids: Vec<String>,
     /// The id of the answer.
     pub id: Option<String>,
+    /// Whether calls of ours and their results stand in it, though a later request may not show them: it may name
+    /// the answer by its id instead.
+    pub spliced: bool,
+    /// Members, as a JSON object, in which the answer differs from the object that the provider stores under its own
+    /// id; none where it does not, or the provider stores nothing.
+    pub differs: Option<String>,
 }
 
 /// The ids of the client's calls, in order.
@@ -84,8 +90,8 @@ pub enum Fault {
 
 /// Reads the upstream's rounds of one turn and writes the client's single answer.
 ///
-/// Call order: for each round [`Answer::feed`] until the body ends, then [`Answer::end_round`]; at the end of the
-/// turn [`Answer::finish`], or [`Answer::fail`]. A plain answer writes nothing before `finish`.
+/// Call order: for each round [`Answer::feed`] until the body ends, then [`Answer::end_round`], and before the next
+/// one [`Answer::asks`]; at the end of the turn [`Answer::finish`], or [`Answer::fail`]. A plain answer writes nothing before `finish`.
 pub trait Answer: Send {
     /// Takes bytes of the upstream's body, cut anywhere; appends to `out` what the client may see now.
     fn feed(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Fault>;
@@ -95,14 +101,20 @@ pub trait Answer: Send {
 
     /// Shows these results of our calls in a plain answer; to be asked between [`Answer::end_round`] of their round
     /// and whatever comes next. With `last` no round follows, so that the calls are shown in every dialect. Says
-    /// whether the answer shows calls and results, so that a history with it lacks nothing.
+    /// whether nothing is to be kept of the turn, because every later request shows it all.
     fn splice(&mut self, _results: &[ToolResult], _last: bool) -> bool {
         false
     }
 
+    /// The next round is asked with this body.
+    fn asks(&mut self, _body: &Bytes) {}
+
     /// Ends the turn: the held finish, usage over all rounds, terminal marks. Calls of ours never show; with
     /// no call of the client's left, a finish that says "tool calls" becomes the normal one.
     fn finish(&mut self, ending: &Ending, out: &mut Vec<u8>) -> Result<(), Fault>;
+
+    /// Tokens, input and output, that the upstream has reported for the rounds that have ended.
+    fn tokens(&self) -> u64;
 
     /// The client's view of the answer; to be asked after [`Answer::finish`].
     fn shown(&self) -> Shown {

@@ -12,10 +12,13 @@ pub const CALL: &str = "call:";
 /// How keys of an answer's id begin.
 pub const RESPONSE: &str = "response:";
 
+/// How keys of an item's id begin, where the item alone would be legal.
+pub const ITEM: &str = "item:";
+
 /// A place in a request's history where hidden rounds may belong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Anchor {
-    /// What the place shows: `call:ID`, `text:HASH`, `signature:HASH`, `response:ID`. A place may have several
+    /// What the place shows: `call:ID`, `text:HASH`, `signature:HASH`, `item:ID`, `response:ID`. A place may have several
     /// anchors: the surer ones come first. Keys of calls and responses hold with `memory = "off"` too, because the
     /// history would be wrong without what they lead to; responses are found from every session.
     pub key: String,
@@ -36,13 +39,25 @@ pub struct Kept {
     /// Results of ours, in call order, that belong to the message itself (a mixed turn).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub results: Vec<Box<RawValue>>,
+    /// What stands for `results` when they have expired, where the provider waits for some.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<Box<RawValue>>,
     /// The upstream's own id of the turn's last answer, where a client may name the answer by id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_id: Option<String>,
+    /// Ids and call ids of the items that the answer of that id holds, where the client was shown all of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub said: Vec<String>,
+    /// Those of them whose results it holds, too.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub answered: Vec<String>,
+    /// Items that the client may name by id instead of showing them, as far as they are neither before nor instead.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shown: Vec<Box<RawValue>>,
     /// What the client shows of hidden calls and the provider refuses without them, as keys of anchors.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub orphans: Vec<String>,
-    /// Only this trace is left: everything but `orphans` is gone, and the model may be told so.
+    /// Only this trace is left: `orphans`, `response_id`, and in `results` what was `lost`; the model may be told so.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub expired: bool,
 }
@@ -51,7 +66,13 @@ impl Kept {
     /// What is left of it when it has expired.
     #[must_use]
     pub fn trace(&self) -> Self {
-        Self { orphans: self.orphans.clone(), expired: true, ..Self::default() }
+        Self {
+            results: self.lost.clone(),
+            response_id: self.response_id.clone(),
+            orphans: self.orphans.clone(),
+            expired: true,
+            ..Self::default()
+        }
     }
 }
 

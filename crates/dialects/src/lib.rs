@@ -6,11 +6,14 @@
 
 mod answer;
 mod anthropic_messages;
+mod first_id;
 mod gemini;
 mod history;
+mod issued;
 mod json;
 pub mod kept;
 mod limits;
+mod media;
 mod merge;
 mod openai_chat;
 mod openai_responses;
@@ -23,8 +26,10 @@ mod usage;
 mod writing;
 
 pub use answer::{Answer, Call, Ending, Fault, Finish, Owned, Round, Shown};
+pub use first_id::FirstId;
+pub use issued::Issued;
 pub use kept::{Anchor, Keeping, Kept};
-pub use request::{Ask, BadRequest, ClientRequest, WireError};
+pub use request::{Ask, BadRequest, ClientRequest, ToolPlace, WireError};
 
 use bytes::Bytes;
 use domain::{ToolDefinition, ToolResult};
@@ -47,8 +52,9 @@ pub trait Dialect: Send + Sync {
     /// The provider word for selection hints: `openai`, `anthropic`, `google`.
     fn provider(&self) -> &'static str;
 
-    /// Reads what the gateway needs from a request; the body itself is kept as it is. `target` is the path and
-    /// query that the client asked for, without a credential.
+    /// Reads what the gateway needs from a request; the body itself is kept as it is, except that a history with
+    /// results of ours where an answer has shown them (see [`Answer::splice`]) is made legal again. `target` is the
+    /// path and query that the client asked for, without a credential.
     fn read_request(&self, target: &str, body: Bytes) -> Result<ClientRequest, BadRequest>;
 
     /// The body for the first round: `omni:` entries taken out, `tools` appended after the client's. Without
@@ -68,9 +74,24 @@ pub trait Dialect: Send + Sync {
         ours: &[String],
     ) -> Result<Bytes, Fault>;
 
-    /// Whether a plain answer can show our calls and results, see [`Answer::splice`]. Histories that hold them are
-    /// then made legal again by [`Dialect::read_request`].
-    fn can_splice(&self) -> bool {
+    /// Media types of the images and files that a result may bring this model, as [`ToolResult::parts`]; none where
+    /// it takes text alone. A model that is not known takes none.
+    fn media(&self, _model: &str) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Kept rounds without the images and files of results; the texts that name them stay.
+    fn without_media(&self, kept: Kept) -> Kept {
+        kept
+    }
+
+    /// `body` so that the answer's tokens are reported to us, where the dialect leaves them out unless it is asked.
+    fn with_usage(&self, _request: &ClientRequest, body: Bytes) -> Bytes {
+        body
+    }
+
+    /// Whether a later request can go on with an answer by its id alone.
+    fn names_answers(&self) -> bool {
         false
     }
 
@@ -114,6 +135,24 @@ pub trait Dialect: Send + Sync {
         _parked: &[ToolResult],
         _shown: &Shown,
     ) -> Option<Keeping> {
+        None
+    }
+
+    /// What has to be noted of an answer that the provider stores under ids and that has ended well; none if it does
+    /// not. `last` is the last round, absent where the answer passed unread; `ours` as in [`Dialect::follow_up`].
+    fn issued(
+        &self,
+        _request: &ClientRequest,
+        _last: Option<&Round>,
+        _shown: &Shown,
+        _ours: &[String],
+    ) -> Option<Issued> {
+        None
+    }
+
+    /// What the provider says of a stored answer, as the client is to see it who knows the answer by `id`; none if it
+    /// cannot be read.
+    fn retrieved(&self, _body: &Bytes, _id: &str, _issued: &Issued) -> Option<Bytes> {
         None
     }
 

@@ -2,6 +2,16 @@
 
 use bytes::Bytes;
 
+/// Where the tools of a request are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ToolPlace {
+    /// In its body.
+    #[default]
+    Body,
+    /// With the provider, who holds the conversation and takes no others.
+    Provider,
+}
+
 /// A request as far as the gateway reads it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientRequest {
@@ -24,6 +34,10 @@ pub struct ClientRequest {
     /// What the request says it goes on with, where the dialect has a name for that: a stored conversation or an
     /// earlier answer.
     pub conversation: Option<String>,
+    /// Call ids of ours in the conversation that the request goes on with by name, as far as they are known.
+    pub hidden_calls: Vec<String>,
+    /// Where the conversation's tools are.
+    pub tool_place: ToolPlace,
     /// Names of the tools that the client declared, in order.
     pub client_tools: Vec<String>,
     /// `NAME` of each `{"type":"omni:NAME"}` entry of `tools`, in order.
@@ -78,4 +92,6 @@ pub struct WireError {
     pub code: String,
     /// One sentence that says what to do.
     pub message: String,
+    /// Seconds after which asking again makes sense, where that is known; for the head, the body never has them.
+    pub retry_after_s: Option<u64>,
 }

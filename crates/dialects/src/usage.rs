@@ -28,6 +28,12 @@ impl Totals {
         (!report.is_empty()).then_some(report)
     }
 
+    /// The sum of these members over all rounds.
+    pub(crate) fn tokens(&self, members: &[&str]) -> u64 {
+        let count = |member: &&str| self.sum.get(*member).and_then(Value::as_u64);
+        members.iter().filter_map(count).fold(0, u64::saturating_add)
+    }
+
     /// [`Totals::report`] where `total_tokens` is the sum of these two members.
     pub(crate) fn with_total(&self, input_of_last: bool, input: &[&str], parts: [&str; 2]) -> Option<Value> {
         let mut report = self.report(input_of_last, input)?;
@@ -80,6 +86,7 @@ mod tests {
         assert_eq!(Value::Object(totals.report(false, &["in"]).unwrap()), sum);
         assert_eq!(totals.report(true, &["in"]).unwrap()["in"], 150);
         assert_eq!(Totals::default().report(true, &["in"]), None);
+        assert_eq!(totals.tokens(&["in", "out", "details", "absent"]), 280);
     }
 
     #[test]
@@ -90,6 +97,7 @@ mod tests {
         }
         let report = totals.report(false, &[]).unwrap();
         assert_eq!(report["a"], u64::MAX);
+        assert_eq!(totals.tokens(&["a", "a", "c", "d"]), u64::MAX);
         assert_eq!(report["b"], f64::MAX);
         assert_eq!(report["c"], -3.0);
     }

@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::approval::Approval;
 use crate::version::Version;
 
 /// Where an execution stands.
@@ -142,6 +143,9 @@ pub struct Execution {
     pub engine: Option<String>,
     /// Isolation in force, for sandboxed runs.
     pub isolation: Option<String>,
+    /// What a person said, where one was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Approval>,
     /// RFC 3339 UTC.
     pub created_at: String,
 }

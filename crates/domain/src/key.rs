@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::key_settings::KeySettings;
+
 /// One thing a key may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Scope {
@@ -81,6 +83,9 @@ pub struct ApiKey {
     pub custom_skill_execution_enabled: bool,
     /// Whether it was switched off for good.
     pub revoked: bool,
+    /// What an operator set for it.
+    #[serde(flatten)]
+    pub settings: KeySettings,
     /// RFC 3339 UTC.
     pub created_at: String,
     /// RFC 3339 UTC, to the minute or so.

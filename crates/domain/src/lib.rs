@@ -3,10 +3,12 @@
 //! Pure and total: nothing here does I/O, blocks, reads a clock behind your back or knows that HTTP exists.
 //! Words are those of `GLOSSARY.md`; numbers that bound something live in [`limits`].
 
+pub mod approval;
 pub mod constraint;
 pub mod execution;
 pub mod ids;
 pub mod key;
+pub mod key_settings;
 pub mod limits;
 pub mod mode;
 pub mod schema;
@@ -18,9 +20,11 @@ pub mod tool;
 pub mod tool_name;
 pub mod version;
 
+pub use approval::{Approval, ApprovalState};
 pub use constraint::Constraint;
 pub use execution::{Door, Execution, Part, Status, StopReason};
 pub use key::{ApiKey, Scope};
+pub use key_settings::{KeySettings, OnDisconnect, TurnBudgets};
 pub use mode::{Mode, Policy};
 pub use skill::{Annotations, Skill, SkillRef, SourceProvider};
 pub use tool::{ToolCall, ToolDefinition, ToolResult};

@@ -30,6 +30,10 @@ pub const CONTEXT_BYTES: usize = 128 * 1024;
 pub const INJECTED_BYTES: usize = 32 * 1024;
 /// Tools in one request, the client's included.
 pub const TOOLS_PER_REQUEST: usize = 128;
+/// Memory for what conversations were offered, so that it stays offered; the least recently used are forgotten.
+pub const STICKY_BYTES: u64 = 32 * 1024 * 1024;
+/// Time since its last request after which it is forgotten what a conversation was offered.
+pub const STICKY_TTL_MS: u64 = 24 * 60 * 60 * 1000;
 /// Rounds of one turn in which our tools may run.
 pub const ROUNDS: u32 = 8;
 /// Wall time of a turn after which no further round or execution starts.
@@ -40,14 +44,32 @@ pub const EXECUTIONS_PER_TURN: u32 = 32;
 pub const RESULT_BYTES: usize = 32 * 1024;
 /// Bytes all tool results of one turn that reach the model.
 pub const TURN_RESULT_BYTES: usize = 256 * 1024;
+/// Base64 of one image or file of a result that reaches the model.
+pub const PART_BYTES: usize = 5 * 1024 * 1024;
+/// Base64 of all images and files of one turn that reach the model.
+pub const TURN_PART_BYTES: usize = 10 * 1024 * 1024;
+/// Images and files of one result that are named to the model.
+pub const RESULT_PARTS: usize = 20;
 /// Silence after which a stream gets a keep-alive while tools run.
 pub const KEEP_ALIVE_MS: u64 = 5_000;
+/// Longest time a streamed turn waits for a person's word, where somebody is there to give it.
+pub const APPROVAL_WAIT_MS: u64 = 60_000;
+/// The same for a plain answer, whose client hears nothing meanwhile.
+pub const APPROVAL_WAIT_PLAIN_MS: u64 = 30_000;
+/// Time after which nobody can decide about a waiting execution any more.
+pub const APPROVAL_EXPIRES_MS: u64 = 24 * 60 * 60 * 1000;
+/// Largest input that is put before a person, as JSON.
+pub const APPROVAL_INPUT_BYTES: usize = 256 * 1024;
+/// Time for which an `Idempotency-Key` is remembered.
+pub const IDEMPOTENCY_TTL_MS: u64 = 24 * 60 * 60 * 1000;
 /// Time since their last use after which hidden rounds of a turn are forgotten.
 pub const KEPT_TTL_MS: u64 = 24 * 60 * 60 * 1000;
 /// Time since their last use for which it is still known that hidden rounds have been forgotten.
 pub const KEPT_TRACE_MS: u64 = 30 * KEPT_TTL_MS;
 /// Bytes of the hidden rounds of one turn that are kept.
 pub const KEPT_ENTRY_BYTES: usize = 4 * 1024 * 1024;
+/// Bytes of the hidden rounds of one turn beyond which they are kept without images and files.
+pub const KEPT_MEDIA_BYTES: usize = 1024 * 1024;
 /// Bytes of all hidden rounds of one owner that are kept.
 pub const KEPT_OWNER_BYTES: u64 = 64 * 1024 * 1024;
 /// Largest request body on `/v1*`.
@@ -56,6 +78,8 @@ pub const PROXY_BODY_BYTES: usize = 64 * 1024 * 1024;
 pub const API_BODY_BYTES: usize = 1024 * 1024;
 /// Bytes of an input or output that the history keeps.
 pub const HISTORY_BYTES: usize = 256 * 1024;
+/// Bytes of all parts of one execution that the history keeps.
+pub const HISTORY_PART_BYTES: usize = 10 * 1024 * 1024;
 /// Age after which a snapshot of the registry is read again, for writes of other processes.
 pub const REGISTRY_TTL_MS: u64 = 60_000;
 /// Rows on one page of a list, at most.

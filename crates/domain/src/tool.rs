@@ -4,6 +4,8 @@
 
 use serde_json::Value;
 
+use crate::execution::Part;
+
 /// A skill as the model is offered it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolDefinition {
@@ -33,8 +35,10 @@ pub struct ToolResult {
     pub call_id: String,
     /// The wire name of the call.
     pub name: String,
-    /// Text for the model, already bounded.
+    /// Text for the model, already bounded. It names every part and says where to find it.
     pub content: String,
+    /// Images and files that the dialect and the model take; never text, and small enough.
+    pub parts: Vec<Part>,
     /// Whether the skill failed.
     pub is_error: bool,
 }

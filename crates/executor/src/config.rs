@@ -1,6 +1,10 @@
 //! The numbers that bound every run.
 
-use domain::limits::{EXECUTION_TIMEOUT_MAX_MS, EXECUTION_TIMEOUT_MS, HISTORY_BYTES};
+use std::time::Duration;
+
+use domain::limits::{
+    APPROVAL_EXPIRES_MS, EXECUTION_TIMEOUT_MAX_MS, EXECUTION_TIMEOUT_MS, HISTORY_BYTES, HISTORY_PART_BYTES,
+};
 
 /// Settings of an [`crate::Executor`]. What may change at run time has a setter there.
 #[derive(Clone, Debug)]
@@ -15,8 +19,14 @@ pub struct ExecutorConfig {
     pub global_concurrency: usize,
     /// Runs that may wait for a slot, first come first served; beyond it a run is refused as busy.
     pub queue: usize,
-    /// Bytes of an input, of an output and of all parts that the history keeps.
+    /// Bytes of an input and of an output that the history keeps.
     pub history_bytes: usize,
+    /// Bytes of all parts of a run that the history keeps.
+    pub history_part_bytes: usize,
+    /// Whether runs of `hybrid` skills ask a person even where they change nothing outside themselves.
+    pub ask_effect_free: bool,
+    /// Time after which nobody can decide about a waiting call any more.
+    pub approval_expires: Duration,
 }
 
 impl Default for ExecutorConfig {
@@ -28,6 +38,9 @@ impl Default for ExecutorConfig {
             global_concurrency: 64,
             queue: 256,
             history_bytes: HISTORY_BYTES,
+            history_part_bytes: HISTORY_PART_BYTES,
+            ask_effect_free: false,
+            approval_expires: Duration::from_millis(APPROVAL_EXPIRES_MS),
         }
     }
 }

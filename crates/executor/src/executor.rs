@@ -7,14 +7,15 @@ use std::time::Duration;
 use domain::{Door, Execution, Policy, Status, ids};
 use serde_json::{Map, Value};
 use store::{ExecutionFilter, Page, PageRequest, Store, StoreError};
-use tokio::sync::Semaphore;
-use tokio_util::sync::CancellationToken;
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use crate::bounds::{bound, bound_message};
 use crate::config::ExecutorConfig;
+use crate::events::Events;
 use crate::handler::{Handler, HandlerTable};
-use crate::lifecycle::Job;
+use crate::lifecycle::{Entry, Job, pending};
 use crate::refusal::Refusal;
 use crate::run::{Recorded, RefusedCall, Run};
 use crate::schema::{Validators, Violation};
@@ -30,7 +31,7 @@ const LAST_WRITES: Duration = Duration::from_secs(5);
 /// Runs skills. Cheap to clone; all clones are one executor.
 #[derive(Clone)]
 pub struct Executor {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 /// What the front and every running job have in common.
@@ -45,9 +46,12 @@ pub(crate) struct Shared {
     places: Arc<Semaphore>,
     /// Running ones; fair, so waiting is first come first served.
     pub(crate) slots: Arc<Semaphore>,
-    jobs: TaskTracker,
+    pub(crate) jobs: TaskTracker,
     /// Cancelled when the time for draining is over.
     pub(crate) stop: CancellationToken,
+    pub(crate) events: Events,
+    /// Held while it is found out whether a call waits for a person already.
+    pub(crate) asking: Mutex<()>,
 }
 
 impl Executor {
@@ -63,6 +67,8 @@ impl Executor {
             jobs: TaskTracker::new(),
             stop: CancellationToken::new(),
             validators: Validators::new(),
+            events: Events::new(),
+            asking: Mutex::new(()),
             config,
             store,
             handlers,
@@ -78,32 +84,36 @@ impl Executor {
         // Taken before the question, so that a shutdown either refuses this run or waits for it.
         let held = self.shared.jobs.token();
         let ready = self.shared.admit(&run)?;
-        let place = Arc::clone(&self.shared.places)
-            .try_acquire_owned()
-            .map_err(|_| Refusal::Busy { retry_after_s: RETRY_AFTER_S })?;
+        let place = self.shared.place()?;
         let cancel = run.cancel.child_token();
-        let gone = cancel.clone().drop_guard();
-        let job = Job { shared: Arc::clone(&self.shared), run, ready, cancel, place };
+        let gone = (!run.outlives_caller).then(|| cancel.clone().drop_guard());
+        let shared = Arc::clone(&self.shared);
+        let job = Job { shared, row: pending(&run), entry: Entry::of(&run), ready, cancel, place };
         let task = self.shared.jobs.spawn(job.run());
         drop(held);
         let ended = task.await;
-        gone.disarm();
+        gone.map(DropGuard::disarm);
         ended.unwrap_or_else(|error| {
             tracing::error!(%error, "the task of an execution ended unexpectedly");
             Err(Refusal::Store(StoreError::Closed))
         })
     }
 
-    /// As [`Executor::execute`], but a refused call leaves an `error` row too: for the loop, where every call of
-    /// the model gets a result. The only refusal returned as an error is [`Refusal::Store`].
+    /// As [`Executor::execute`], but for the loop, where every call of the model gets a result: a refused call leaves
+    /// an `error` row too, and one that needs a person is put before one. The only refusal returned as an error is
+    /// [`Refusal::Store`].
     pub async fn execute_recorded(&self, run: Run) -> Result<Recorded, Refusal> {
         let call = run.clone();
-        match self.execute(run).await {
-            Ok(execution) => Ok(Recorded { execution, refusal: None }),
+        let ended = match self.execute(run).await {
+            Err(Refusal::ApprovalRequired { .. }) => self.ask(call.clone()).await,
+            ended => ended.map(|execution| Recorded { execution, refusal: None, waited: Duration::ZERO }),
+        };
+        match ended {
+            Ok(recorded) => Ok(recorded),
             Err(Refusal::Store(error)) => Err(Refusal::Store(error)),
             Err(refusal) => {
                 let execution = self.record_refusal(RefusedCall::of(&call, &refusal)).await?;
-                Ok(Recorded { execution, refusal: Some(refusal) })
+                Ok(Recorded { execution, refusal: Some(refusal), waited: Duration::ZERO })
             }
         }
     }
@@ -129,6 +139,7 @@ impl Executor {
             attempts: 0,
             engine: None,
             isolation: None,
+            approval: None,
             created_at: crate::run::now(),
         };
         self.shared.store.create_execution(&row).await?;
@@ -200,8 +211,14 @@ pub(crate) struct Ready {
 }
 
 impl Shared {
+    /// A place among running and waiting runs.
+    pub(crate) fn place(&self) -> Result<OwnedSemaphorePermit, Refusal> {
+        let place = Arc::clone(&self.places).try_acquire_owned();
+        place.map_err(|_| Refusal::Busy { retry_after_s: RETRY_AFTER_S })
+    }
+
     /// Every question before a run, in the order in which the answers matter to the caller.
-    fn admit(&self, run: &Run) -> Result<Ready, Refusal> {
+    pub(crate) fn admit(&self, run: &Run) -> Result<Ready, Refusal> {
         let skill = || run.skill.identity();
         if self.jobs.is_closed() {
             return Err(Refusal::ShuttingDown);
@@ -215,7 +232,7 @@ impl Shared {
         if !run.custom_allowed && !run.skill.is_builtin() {
             return Err(Refusal::CustomDisabled { skill: skill() });
         }
-        if run.door == Door::Loop && run.skill.policy == Policy::Manual {
+        if run.door == Door::Loop && run.policy == Policy::Manual {
             return Err(Refusal::PolicyViolation { skill: skill() });
         }
         let handler = self
@@ -224,7 +241,8 @@ impl Shared {
             .ok_or_else(|| Refusal::NoHandler { handler: run.skill.handler.clone() })?;
         let input = self.valid_input(run, handler.as_ref())?;
         // A person's own act (REST) asks nobody; a model's call does, unless it touches nothing.
-        if run.door == Door::Loop && run.skill.policy == Policy::Hybrid && !handler.effect_free(&input) {
+        let goes_ahead = |input| !self.config.ask_effect_free && handler.effect_free(input);
+        if run.door == Door::Loop && run.policy == Policy::Hybrid && !goes_ahead(&input) {
             return Err(Refusal::ApprovalRequired { skill: skill() });
         }
         let output = match run.output_schema.as_deref() {

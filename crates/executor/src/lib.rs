@@ -3,13 +3,17 @@
 //! The only way anything runs, for every door. It knows nothing of HTTP, of dialects or of what handlers do:
 //! handlers are given to it by name.
 
+mod approve;
 mod bounds;
 mod config;
 mod echo;
+mod events;
 mod executor;
+mod fingerprint;
 mod handler;
 mod lifecycle;
 mod model_result;
+mod once;
 mod refusal;
 mod run;
 mod schema;
@@ -22,6 +26,7 @@ mod schema_pattern;
 
 pub use config::ExecutorConfig;
 pub use echo::{ECHO_HANDLER, Echo};
+pub use events::{Decider, Event, EventKind, Heard, Subscription};
 pub use executor::Executor;
 pub use handler::{Handler, HandlerError, HandlerTable, Output, RunContext, Sandboxed};
 pub use model_result::model_result;

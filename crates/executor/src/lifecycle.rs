@@ -6,14 +6,16 @@ use std::time::{Duration, Instant};
 
 use domain::{Execution, Part, Status, ids};
 use serde_json::Value;
-use store::{ExecutionOutcome, StoreError};
+use store::{Claim, ExecutionOutcome, StoreError};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
 use crate::bounds::{bound, bound_message, bound_parts};
+use crate::events::EventKind;
 use crate::executor::{INTERRUPTED, Ready, Shared};
 use crate::handler::{HandlerError, Output, RunContext, Sandboxed};
+use crate::once;
 use crate::refusal::Refusal;
 use crate::run::{Run, now};
 use crate::schema::sentence;
@@ -28,12 +30,29 @@ const LET_GO: Duration = Duration::from_secs(1);
 
 pub(crate) struct Job {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) run: Run,
+    pub(crate) row: Execution,
+    pub(crate) entry: Entry,
     pub(crate) ready: Ready,
     /// Cancelled by the caller, or when the caller is gone.
     pub(crate) cancel: CancellationToken,
     /// Held until the end: counts this run against concurrency and queue.
     pub(crate) place: OwnedSemaphorePermit,
+}
+
+/// How the row of a run comes into the history.
+pub(crate) enum Entry {
+    /// It is written now.
+    New,
+    /// It is written now, unless the claim is taken.
+    Once(Claim),
+    /// It is there, and somebody has approved it.
+    Written,
+}
+
+impl Entry {
+    pub(crate) fn of(run: &Run) -> Self {
+        run.once.as_ref().map_or(Self::New, |key| Self::Once(once::claim(run, key)))
+    }
 }
 
 /// How a run ended, before it is written.
@@ -57,13 +76,19 @@ impl End {
 impl Job {
     /// The whole life. Errors only when a row could not be written.
     pub(crate) async fn run(self) -> Result<Execution, Refusal> {
-        let Self { shared, run, ready, cancel, place } = self;
-        let row = pending(run);
-        let history = shared.config.history_bytes;
-        shared
-            .store
-            .create_execution(&Execution { input: bound(&row.input, history), ..row.clone() })
-            .await?;
+        let Self { shared, row, entry, ready, cancel, place } = self;
+        let stored_row =
+            || Execution { input: bound(&row.input, shared.config.history_bytes), ..row.clone() };
+        match &entry {
+            Entry::New => shared.store.create_execution(&stored_row()).await?,
+            Entry::Once(claim) => {
+                if let Some(taken) = shared.store.create_execution_once(&stored_row(), claim).await? {
+                    drop(place);
+                    return once::outcome(&shared, claim, taken, ready.timeout, &cancel).await;
+                }
+            }
+            Entry::Written => {}
+        }
         let slot = tokio::select! {
             biased;
             message = stopped(&shared, &cancel) => {
@@ -75,6 +100,7 @@ impl Job {
         if !shared.store.start_execution(&row.id).await? {
             return Ok(stored(&shared, &row.id).await?);
         }
+        shared.events.publish(EventKind::Started, &Execution { status: Status::Running, ..row.clone() });
         let started = Instant::now();
         let end = work(&shared, &row, ready, &cancel).await;
         let ended = finish(&shared, row, end, started.elapsed()).await;
@@ -172,7 +198,7 @@ async fn finish(
     row.engine = engine;
     row.isolation = isolation;
     let history = shared.config.history_bytes;
-    let parts: Vec<Part> = bound_parts(&row.parts, history);
+    let parts: Vec<Part> = bound_parts(&row.parts, shared.config.history_part_bytes);
     let outcome = ExecutionOutcome {
         status: row.status,
         output: row.output.as_ref().map(|output| bound(output, history)),
@@ -184,30 +210,32 @@ async fn finish(
         isolation: row.isolation.clone(),
     };
     if shared.store.finish_execution(&row.id, outcome).await? {
+        shared.events.publish(EventKind::Finished, &row);
         return Ok(row);
     }
     // Somebody else ended it first (another process marked it interrupted): what is stored is what counts.
     stored(shared, &row.id).await
 }
 
-async fn stored(shared: &Shared, id: &str) -> Result<Execution, StoreError> {
+pub(crate) async fn stored(shared: &Shared, id: &str) -> Result<Execution, StoreError> {
     let row = shared.store.execution(id).await?;
     row.ok_or_else(|| StoreError::NotFound { what: "execution", id: id.to_owned() })
 }
 
-fn pending(run: Run) -> Execution {
+/// The row that a run begins with.
+pub(crate) fn pending(run: &Run) -> Execution {
     Execution {
         id: ids::new_id(),
         skill_id: run.skill.id.clone(),
         skill_name: run.skill.name.clone(),
         version: run.skill.version,
-        api_key_id: run.api_key_id,
-        user: run.user,
-        session_id: run.session_id,
-        turn_id: run.turn_id,
+        api_key_id: run.api_key_id.clone(),
+        user: run.user.clone(),
+        session_id: run.session_id.clone(),
+        turn_id: run.turn_id.clone(),
         door: run.door,
         status: Status::Pending,
-        input: run.input,
+        input: run.input.clone(),
         output: None,
         parts: Vec::new(),
         error_message: None,
@@ -215,6 +243,7 @@ fn pending(run: Run) -> Execution {
         attempts: 0,
         engine: None,
         isolation: None,
+        approval: None,
         created_at: now(),
     }
 }

@@ -35,6 +35,50 @@ pub enum Refusal {
         /// `name@version`.
         skill: String,
     },
+    /// A call that waits for a person.
+    #[error(
+        "this call of `{skill}` waits for the approval of a person (execution {execution}: approve or deny it with \
+         `omni-skills executions approve {execution}` or over REST). It has not run. Do not repeat it now; tell the \
+         user what you wanted to do. Once it is approved, the same call gives its result"
+    )]
+    ApprovalPending {
+        /// `name@version`.
+        skill: String,
+        /// Id of the waiting execution.
+        execution: String,
+    },
+    /// A call that a person did not want.
+    #[error("a person denied this call of `{skill}`; do not repeat it, tell the user{}{reason}", if reason.is_empty() { "" } else { ". The reason: " })]
+    Denied {
+        /// `name@version`.
+        skill: String,
+        /// In the person's words; empty if none was given.
+        reason: String,
+    },
+    /// An input that nobody can read before deciding.
+    #[error("the input of this call of `{skill}` is too large to be put before a person; make it smaller")]
+    TooLargeToApprove {
+        /// `name@version`.
+        skill: String,
+    },
+    /// A decision about something that does not wait.
+    #[error("this execution does not wait for a decision: {state}")]
+    NotWaiting {
+        /// Where it stands.
+        state: &'static str,
+    },
+    /// A key that wanted to decide about its own call.
+    #[error("a key cannot decide about its own calls; somebody else has to")]
+    OwnCall,
+    /// An `Idempotency-Key` that was used for something else.
+    #[error("this Idempotency-Key was used for another skill or input; use a new one")]
+    KeyReused,
+    /// The run that this one repeats has not ended.
+    #[error("the first run with this Idempotency-Key has not ended yet; ask again in {retry_after_s} s")]
+    StillRunning {
+        /// Seconds after which asking again makes sense.
+        retry_after_s: u64,
+    },
     /// The caller runs built-in skills only.
     #[error("the skill `{skill}` is not built in, and custom skills are switched off for this caller")]
     CustomDisabled {
@@ -81,6 +125,13 @@ impl Refusal {
             Self::Inactive { .. } => "skill_inactive",
             Self::PolicyViolation { .. } => "policy_violation",
             Self::ApprovalRequired { .. } => "approval_required",
+            Self::ApprovalPending { .. } => "approval_pending",
+            Self::Denied { .. } => "approval_denied",
+            Self::TooLargeToApprove { .. } => "too_large_to_approve",
+            Self::NotWaiting { .. } => "not_waiting",
+            Self::OwnCall => "own_call",
+            Self::KeyReused => "idempotency_key_reused",
+            Self::StillRunning { .. } => "execution_running",
             Self::CustomDisabled { .. } => "custom_skills_disabled",
             Self::InvalidInput { .. } => "invalid_input",
             Self::InvalidSchema { .. } => "invalid_schema",

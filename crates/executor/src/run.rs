@@ -1,8 +1,9 @@
 //! What goes into the executor: a run, or a call that never became one.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use domain::{Door, Execution, Skill, Version};
+use domain::{Door, Execution, Policy, Skill, Version};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -29,10 +30,20 @@ pub struct Run {
     pub turn_id: Option<String>,
     /// The way it came in.
     pub door: Door,
+    /// The policy in force for this caller; the skill's own unless an operator said otherwise.
+    pub policy: Policy,
+    /// How long the run may wait for a person's word, where it needs one and somebody is there.
+    pub approval_wait: Duration,
+    /// Names this run, for requests that may be repeated: the first run of the name runs, every other gets what came
+    /// of it. Lower-case hex sha256 over owner, `Idempotency-Key` and place.
+    pub once: Option<String>,
     /// Milliseconds the caller gives it; the executor's maximum still holds.
     pub timeout_ms: Option<u64>,
-    /// Ends the run as `error` "cancelled". Dropping the future of `execute` does the same.
+    /// Ends the run as `error` "cancelled". Dropping the future of `execute` does the same, unless
+    /// `outlives_caller`.
     pub cancel: CancellationToken,
+    /// Whether the run goes on when nobody waits for it any more.
+    pub outlives_caller: bool,
     /// Whether the caller may run skills that are not built in.
     pub custom_allowed: bool,
 }
@@ -92,6 +103,8 @@ pub struct Recorded {
     pub execution: Execution,
     /// Why it did not run, if it did not.
     pub refusal: Option<Refusal>,
+    /// Time that was spent waiting for a person.
+    pub waited: Duration,
 }
 
 /// Now, RFC 3339 UTC with milliseconds: of one length, so that text order is time order.

@@ -3,7 +3,7 @@
 //! Secrets are made here, printed once by the command line, and kept only as hashes.
 
 use anyhow::{Result, ensure};
-use domain::{Scope, ids};
+use domain::{KeySettings, Scope, ids};
 use server::{hash_secret, new_secret};
 use store::{NewKey, Store};
 
@@ -48,6 +48,7 @@ pub(crate) async fn first_key(store: &dyn Store) -> Result<Option<String>> {
         secret_hash: hash_secret(&key),
         scopes: Scope::DEFAULT.to_vec(),
         custom_skill_execution_enabled: true,
+        settings: KeySettings::default(),
         created_at: jiff::Timestamp::now().to_string(),
     };
     store.create_key(row).await?;

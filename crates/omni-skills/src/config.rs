@@ -22,6 +22,7 @@ pub(crate) struct Config {
     pub(crate) server: Server,
     pub(crate) selection: Selection,
     pub(crate) turn: Turn,
+    pub(crate) approval: Approval,
     pub(crate) usage: Usage,
     pub(crate) demo: Demo,
     pub(crate) upstreams: Vec<Upstream>,
@@ -57,6 +58,8 @@ pub(crate) struct Selection {
     pub(crate) max_injected_bytes: usize,
     /// Whether file and code skills are offered beside tools of the client without being named.
     pub(crate) with_client_tools: WithClientTools,
+    /// Whether a conversation keeps the skills that it was offered.
+    pub(crate) sticky: bool,
 }
 
 impl Default for Selection {
@@ -66,6 +69,7 @@ impl Default for Selection {
             auto_min_score: limits::AUTO_MIN_SCORE,
             max_injected_bytes: limits::INJECTED_BYTES,
             with_client_tools: WithClientTools::Named,
+            sticky: true,
         }
     }
 }
@@ -94,6 +98,8 @@ pub(crate) struct Turn {
     pub(crate) result_bytes: usize,
     /// Bytes of all tool results that reach the model.
     pub(crate) results_bytes: usize,
+    /// Tokens that the upstream reports for the rounds, after which the next is the last; 0: any number.
+    pub(crate) tokens: u64,
     /// Milliseconds of silence after which a stream gets a keep-alive.
     pub(crate) keep_alive_ms: u64,
     /// Whether the model gets the tool rounds of earlier answers back, which the client never sees.
@@ -123,10 +129,50 @@ impl Default for Turn {
             executions: limits::EXECUTIONS_PER_TURN,
             result_bytes: limits::RESULT_BYTES,
             results_bytes: limits::TURN_RESULT_BYTES,
+            tokens: 0,
             keep_alive_ms: limits::KEEP_ALIVE_MS,
             memory: Memory::Full,
             memory_ttl_ms: limits::KEPT_TTL_MS,
             memory_bytes: limits::KEPT_OWNER_BYTES,
+        }
+    }
+}
+
+/// `[approval]`
+#[derive(Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Approval {
+    /// Whether runs of `hybrid` skills that change nothing outside themselves go ahead.
+    pub(crate) effect_free: EffectFree,
+    /// Milliseconds a streamed turn waits for a person, where one is there.
+    pub(crate) timeout_ms: u64,
+    /// Milliseconds a plain answer waits.
+    pub(crate) plain_timeout_ms: u64,
+    /// Milliseconds after which nobody can decide about a waiting call any more.
+    pub(crate) expires_ms: u64,
+    /// Names of skills whose policy is `auto` in this process.
+    pub(crate) allow: Vec<String>,
+}
+
+/// `effect_free`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum EffectFree {
+    /// They run.
+    #[default]
+    Auto,
+    /// They ask like any other.
+    Ask,
+}
+
+impl Default for Approval {
+    fn default() -> Self {
+        Self {
+            effect_free: EffectFree::Auto,
+            timeout_ms: limits::APPROVAL_WAIT_MS,
+            plain_timeout_ms: limits::APPROVAL_WAIT_PLAIN_MS,
+            expires_ms: limits::APPROVAL_EXPIRES_MS,
+            allow: Vec::new(),
         }
     }
 }

@@ -11,12 +11,14 @@ use domain::limits;
 use executor::{ECHO_HANDLER, Echo, Executor, ExecutorConfig, HandlerTable};
 use registry::{Known, Registry, SelectLimits, WithClientTools};
 use sandbox::{Engine, WasmConfig, WasmEngine, find_runtimes};
-use server::{App, Budgets, KeptConfig, Keyring, ServerConfig, UpstreamConfig, Upstreams};
+use server::{
+    App, ApprovalWaits, Budgets, KeptConfig, Keyring, ServerConfig, StickySets, UpstreamConfig, Upstreams,
+};
 use store::Store;
 use store_sql::SqliteStore;
 
 use crate::access::{self, Token};
-use crate::config::{self, Config, Environment, OneOrMany, UsageInput};
+use crate::config::{self, Config, EffectFree, Environment, OneOrMany, UsageInput};
 
 /// How long running executions may go on after the last request has ended.
 const DRAIN: Duration = Duration::from_secs(5);
@@ -74,11 +76,12 @@ pub(crate) async fn build(
     tokio::spawn(fresh);
     tokio::spawn(server::prune_kept(Arc::clone(&store), kept_config(config)));
 
-    let executor = Executor::new(ExecutorConfig::default(), Arc::clone(&store), handlers);
+    let executor = Executor::new(executor_config(config), Arc::clone(&store), handlers);
     let interrupted = executor.interrupt_stale().await?;
     if interrupted > 0 {
         tracing::warn!(interrupted, "executions of an earlier process were closed as interrupted");
     }
+    tokio::spawn(executor.clone().keep_tidy());
     let app = App {
         registry: Arc::new(registry),
         executor: Arc::new(executor),
@@ -86,6 +89,7 @@ pub(crate) async fn build(
         store,
         upstreams: Upstreams::new(upstreams(config, env)?, config.demo.enabled)?,
         unavailable: Arc::new(builtins.unavailable().into_iter().collect()),
+        sticky: config.selection.sticky.then(StickySets::default),
         config: server_config(config, management_token_hash, loopback),
     };
     server::restore_settings(&app).await?;
@@ -145,10 +149,16 @@ fn server_config(config: &Config, management_token_hash: String, loopback: bool)
             executions: config.turn.executions,
             result_bytes: config.turn.result_bytes,
             turn_result_bytes: config.turn.results_bytes,
+            tokens: (config.turn.tokens > 0).then_some(config.turn.tokens),
             keep_alive: Duration::from_millis(config.turn.keep_alive_ms.max(1)),
             ..Budgets::default()
         },
         kept: kept_config(config),
+        approval: ApprovalWaits {
+            stream: Duration::from_millis(config.approval.timeout_ms),
+            plain: Duration::from_millis(config.approval.plain_timeout_ms),
+        },
+        allowed: config.approval.allow.iter().cloned().collect(),
         input_usage_of_last_round: config.usage.input == UsageInput::Last,
         select: SelectLimits {
             auto_skills: config.selection.auto_max_skills,
@@ -160,6 +170,14 @@ fn server_config(config: &Config, management_token_hash: String, loopback: bool)
             config::WithClientTools::Named => WithClientTools::Named,
             config::WithClientTools::All => WithClientTools::All,
         },
+    }
+}
+
+fn executor_config(config: &Config) -> ExecutorConfig {
+    ExecutorConfig {
+        ask_effect_free: config.approval.effect_free == EffectFree::Ask,
+        approval_expires: Duration::from_millis(config.approval.expires_ms),
+        ..ExecutorConfig::default()
     }
 }
 

@@ -63,9 +63,14 @@ impl Entry {
         Subject { description, ..Subject::of(&self.skill) }
     }
 
-    /// Whether it may be offered to a model at all: active, not manual, not broken.
+    /// Whether it may be offered to a model as far as the skill itself is concerned: active, not manual, not broken.
     pub fn is_candidate(&self) -> bool {
-        self.skill.is_active() && self.skill.policy != Policy::Manual && self.broken.is_none()
+        self.is_usable() && self.skill.policy != Policy::Manual
+    }
+
+    /// Whether it runs at all: active, not broken.
+    pub(crate) fn is_usable(&self) -> bool {
+        self.skill.is_active() && self.broken.is_none()
     }
 
     /// Whether it is one of the built-ins that act on a disk or run programs: an agent that brings its own tools

@@ -14,6 +14,7 @@ mod resolve;
 mod select;
 mod skip;
 mod snapshot;
+mod standing;
 mod view;
 
 pub use entry::Entry;

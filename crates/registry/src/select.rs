@@ -1,7 +1,8 @@
 //! Which skills a request gets, and why others do not.
 //!
-//! Named ones first, then those that are `on`, then the best scored `auto` ones. When they are too many or too large,
-//! the `auto` ones go first (lowest score first), then the `on` ones from the end, named ones last. Deterministic:
+//! What the conversation was offered before stays in its place; then named ones, those that are `on`, and the best
+//! scored `auto` ones. When they are too many or too large, the `auto` ones go first (lowest score first), then the
+//! `on` ones from the end, then named ones, and what was there before last. Deterministic:
 //! the same snapshot and request always give the same skills in the same order.
 
 use std::cmp::Reverse;
@@ -62,6 +63,11 @@ pub struct SelectRequest {
     pub context: Context,
     /// Skills the request names; they count as `on`.
     pub named: Vec<SkillRef>,
+    /// Ids of the skills that the conversation was offered before, in that order: they stay if they still may be
+    /// offered.
+    pub offered: Vec<String>,
+    /// Policies by skill name that count in place of the skills' own.
+    pub policies: BTreeMap<String, Policy>,
     /// Tools the client declared.
     pub client_tools: usize,
     /// What bounds it.
@@ -83,6 +89,8 @@ impl SelectRequest {
             owner: owner.to_owned(),
             context,
             named: Vec::new(),
+            offered: Vec::new(),
+            policies: BTreeMap::new(),
             client_tools: 0,
             limits: SelectLimits::default(),
             with_client_tools: WithClientTools::default(),
@@ -96,7 +104,8 @@ impl SelectRequest {
 /// What a request gets.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// Named ones in the order of the request, then `on`, then `auto` ones, both by name.
+    /// Those that were offered before in their order, named ones in the order of the request, then `on`, then `auto`
+    /// ones, both by name.
     pub injected: Vec<Arc<Entry>>,
     /// What was left out although it was named, is `on`, or scored well enough.
     pub skipped: Vec<Skipped>,
@@ -107,6 +116,7 @@ pub struct Selection {
 /// How a chosen skill came in; later kinds are dropped first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
+    Before,
     Named,
     On,
     Auto,
@@ -116,6 +126,8 @@ enum Kind {
 struct Draft<'a> {
     request: &'a SelectRequest,
     chosen: Vec<(Kind, Arc<Entry>)>,
+    /// Names of those that were offered before and stay.
+    before: HashSet<String>,
     /// Candidates that are out; `None` where there is only a name.
     out: Vec<(Option<Arc<Entry>>, Skipped)>,
     /// `auto` candidates that are out for their score; no news for the caller, only for an explanation.
@@ -125,17 +137,31 @@ struct Draft<'a> {
 impl Snapshot {
     /// Chooses the skills of a request. Costs what the request's words and the postings they touch cost.
     pub fn select(&self, request: &SelectRequest) -> Selection {
-        let mut draft = Draft { request, chosen: Vec::new(), out: Vec::new(), scored_out: Vec::new() };
+        let mut draft = Draft {
+            request,
+            chosen: Vec::new(),
+            before: HashSet::new(),
+            out: Vec::new(),
+            scored_out: Vec::new(),
+        };
+        for entry in self.offered_before(request) {
+            // What is out is reported by the steps below, if it is news.
+            if draft.blocked(Kind::Before, entry).is_none() {
+                draft.before.insert(entry.skill.name.clone());
+                draft.chosen.push((Kind::Before, Arc::clone(entry)));
+            }
+        }
         for wanted in &request.named {
             self.add_named(&mut draft, wanted);
         }
+        let freed = self.freed(request);
         let named: HashSet<&str> = request.named.iter().map(|wanted| wanted.name.as_str()).collect();
-        for entry in self.always_on(&request.owner) {
-            if !named.contains(entry.skill.name.as_str()) {
+        for entry in self.always_on(&request.owner, &freed) {
+            if !named.contains(entry.skill.name.as_str()) && !draft.has(entry) {
                 draft.add(Kind::On, entry);
             }
         }
-        self.add_auto(&mut draft, &named);
+        self.add_auto(&mut draft, &named, &freed);
         draft.fit();
         draft.finish()
     }
@@ -153,36 +179,49 @@ impl Snapshot {
             draft.out.push((None, Skipped { name: wanted.name.clone(), reason }));
             return;
         };
-        let entry = fitting.find(|entry| entry.is_candidate()).unwrap_or(highest);
-        let already = draft.chosen.iter().find(|(_, chosen)| chosen.skill.name == entry.skill.name);
-        match already {
-            Some((_, chosen)) if chosen.skill.id == entry.skill.id => {}
+        let may =
+            |entry: &&Arc<Entry>| entry.is_usable() && draft.request.policy(&entry.skill) != Policy::Manual;
+        let entry = fitting.find(may).unwrap_or(highest);
+        let already = draft.chosen.iter().position(|(_, chosen)| chosen.skill.name == entry.skill.name);
+        match already.and_then(|at| Some((at, draft.chosen.get(at)?))) {
+            Some((_, (_, chosen))) if chosen.skill.id == entry.skill.id => {}
+            Some((_, (Kind::Before, chosen))) if fits(&chosen) => {}
+            Some((at, (Kind::Before, _))) if draft.blocked(Kind::Named, entry).is_none() => {
+                draft.chosen.remove(at);
+                draft.add(Kind::Named, entry);
+            }
             Some(_) => draft.leave(entry, SkipReason::AlreadyNamed),
             None => draft.add(Kind::Named, entry),
         }
     }
 
-    /// The `on` candidates an owner sees, by name.
-    fn always_on(&self, owner: &str) -> Vec<&Arc<Entry>> {
+    /// The `on` candidates an owner sees, by name; of the names in `freed` those there.
+    fn always_on<'a>(&'a self, owner: &str, freed: &[&'a Arc<Entry>]) -> Vec<&'a Arc<Entry>> {
         let own = self.own_view(owner);
         let shared = self.system_view().on.iter();
         let mut all: Vec<_> = shared
             .filter(|entry| own.is_none_or(|view| !view.names.contains_key(&entry.skill.name)))
             .chain(own.into_iter().flat_map(|view| &view.on))
+            .filter(|entry| !is_freed(freed, entry))
+            .chain(freed.iter().copied().filter(|entry| entry.skill.mode == Mode::On))
             .collect();
         all.sort_by(|a, b| a.skill.name.cmp(&b.skill.name));
         all
     }
 
-    fn add_auto(&self, draft: &mut Draft<'_>, named: &HashSet<&str>) {
+    fn add_auto(&self, draft: &mut Draft<'_>, named: &HashSet<&str>, freed: &[&Arc<Entry>]) {
         let request = draft.request;
         let least =
             if request.explain { request.limits.auto_score.min(1) } else { request.limits.auto_score };
         let own = self.own_view(&request.owner);
         let shared = self.system_view().auto.scored(&request.context, least).into_iter();
+        let freed_autos = freed.iter().copied().filter(|entry| entry.skill.mode == Mode::Auto);
+        let freed_autos = freed_autos.map(|entry| (entry, score(&entry.subject(), &request.context).total));
         let mut scored: Vec<(&Arc<Entry>, i32)> = shared
             .filter(|(entry, _)| own.is_none_or(|view| !view.names.contains_key(&entry.skill.name)))
             .chain(own.into_iter().flat_map(|view| view.auto.scored(&request.context, least)))
+            .filter(|(entry, _)| !is_freed(freed, entry))
+            .chain(freed_autos.filter(|(_, points)| *points >= least))
             .filter(|(entry, _)| !named.contains(entry.skill.name.as_str()))
             .collect();
         scored.sort_by(|(a, x), (b, y)| {
@@ -192,7 +231,12 @@ impl Snapshot {
         let mut free = request.limits.auto_skills;
         for (entry, points) in scored {
             if points < request.limits.auto_score {
-                draft.scored_out.push((Arc::clone(entry), SkipReason::LowScore));
+                if !draft.has(entry) {
+                    draft.scored_out.push((Arc::clone(entry), SkipReason::LowScore));
+                }
+            } else if draft.has(entry) {
+                // Among the best again: it has its place already.
+                free = free.saturating_sub(1);
             } else if let Some(reason) = draft.blocked(Kind::Auto, entry) {
                 draft.leave(entry, reason);
             } else if free == 0 {
@@ -205,7 +249,16 @@ impl Snapshot {
     }
 }
 
+fn is_freed(freed: &[&Arc<Entry>], entry: &Entry) -> bool {
+    freed.iter().any(|other| other.skill.name == entry.skill.name)
+}
+
 impl Draft<'_> {
+    /// Whether a version of this skill was offered before and stays.
+    fn has(&self, entry: &Entry) -> bool {
+        self.before.contains(&entry.skill.name)
+    }
+
     fn add(&mut self, kind: Kind, entry: &Arc<Entry>) {
         match self.blocked(kind, entry) {
             None => self.chosen.push((kind, Arc::clone(entry))),
@@ -228,7 +281,7 @@ impl Draft<'_> {
         if !skill.enabled || skill.mode == Mode::Off {
             return Some(SkipReason::Off);
         }
-        if skill.policy == Policy::Manual {
+        if request.policy(skill) == Policy::Manual {
             return Some(SkipReason::Manual);
         }
         if !request.customs_allowed && !skill.is_builtin() {
@@ -238,7 +291,8 @@ impl Draft<'_> {
             return Some(SkipReason::Unavailable(why.clone()));
         }
         let kept_out = request.client_tools > 0 && request.with_client_tools == WithClientTools::Named;
-        (kind != Kind::Named && kept_out && entry.acts_on_local_machine()).then_some(SkipReason::ClientTools)
+        let asked_for = matches!(kind, Kind::Named | Kind::Before);
+        (!asked_for && kept_out && entry.acts_on_local_machine()).then_some(SkipReason::ClientTools)
     }
 
     /// Drops what is too much. A definition that alone is too large goes whatever its rank.
@@ -265,7 +319,7 @@ impl Draft<'_> {
     fn finish(mut self) -> Selection {
         // Scores change from turn to turn; an order by name keeps what the upstream has cached.
         let rank = |(kind, entry): &(Kind, Arc<Entry>)| match kind {
-            Kind::Named => (*kind, String::new()),
+            Kind::Before | Kind::Named => (*kind, String::new()),
             _ => (*kind, entry.skill.name.clone()),
         };
         self.chosen.sort_by_cached_key(rank);

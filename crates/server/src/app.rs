@@ -1,13 +1,16 @@
 //! What every handler shares. Built once, by the binary.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
+use domain::limits;
 use executor::Executor;
 use registry::Registry;
 use store::Store;
 
 use crate::keyring::Keyring;
+use crate::llm::StickySets;
 use crate::llm::upstream::Upstreams;
 
 /// The shared parts of the gateway.
@@ -24,6 +27,8 @@ pub struct App {
     pub upstreams: Upstreams,
     /// Skills that cannot run at present, by name, with the reason.
     pub unavailable: Arc<BTreeMap<String, String>>,
+    /// What conversations were offered, where that stays offered.
+    pub sticky: Option<StickySets>,
     /// Settings of the surfaces.
     pub config: ServerConfig,
 }
@@ -47,4 +52,26 @@ pub struct ServerConfig {
     pub select: registry::SelectLimits,
     /// Whether file and code skills are offered beside tools of the client without being named.
     pub with_client_tools: registry::WithClientTools,
+    /// How long turns wait for a person.
+    pub approval: ApprovalWaits,
+    /// Names of skills whose policy is `auto` in this process, whatever their rows say.
+    pub allowed: BTreeSet<String>,
+}
+
+/// How long a turn waits for a person's word where somebody is there to give it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ApprovalWaits {
+    /// While its stream is kept alive.
+    pub stream: Duration,
+    /// While its client hears nothing.
+    pub plain: Duration,
+}
+
+impl Default for ApprovalWaits {
+    fn default() -> Self {
+        Self {
+            stream: Duration::from_millis(limits::APPROVAL_WAIT_MS),
+            plain: Duration::from_millis(limits::APPROVAL_WAIT_PLAIN_MS),
+        }
+    }
 }

@@ -1,8 +1,10 @@
 //! Who is asking, after authentication.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use domain::{ApiKey, Scope};
+use domain::{ApiKey, KeySettings, OnDisconnect, Policy, Scope, TurnBudgets};
+use executor::Decider;
 
 /// The authenticated caller of a request.
 #[derive(Clone, Debug)]
@@ -40,6 +42,45 @@ impl Caller {
     /// Whether it manages.
     pub fn is_management(&self) -> bool {
         self.may(Scope::Manage)
+    }
+
+    /// What it is when it decides about a waiting call. A key with all scopes is still a key.
+    pub fn decider(&self) -> Option<Decider> {
+        let is_token = matches!(self, Self::Management);
+        self.may(Scope::ApproveSkills).then(|| Decider { id: self.owner().to_owned(), is_token })
+    }
+
+    /// What an operator set for it.
+    fn settings(&self) -> Option<&KeySettings> {
+        match self {
+            Self::Key(key) => Some(&key.settings),
+            Self::Management | Self::Anonymous => None,
+        }
+    }
+
+    /// The policy of a skill where an operator set one for this caller.
+    pub fn policy(&self, skill: &str) -> Option<Policy> {
+        self.settings()?.policies.get(skill).copied()
+    }
+
+    /// Bounds that an operator set for its turns.
+    pub(crate) fn budgets(&self) -> TurnBudgets {
+        self.settings().map(|settings| settings.budgets).unwrap_or_default()
+    }
+
+    /// Policies that an operator set for it, by skill name.
+    pub(crate) fn policies(&self) -> Option<&BTreeMap<String, Policy>> {
+        self.settings().map(|settings| &settings.policies)
+    }
+
+    /// Whether its chats must say who the end user is.
+    pub(crate) fn requires_user(&self) -> bool {
+        self.settings().is_some_and(|settings| settings.require_user)
+    }
+
+    /// What becomes of its executions when it leaves.
+    pub fn on_disconnect(&self) -> OnDisconnect {
+        self.settings().map(|settings| settings.on_disconnect).unwrap_or_default()
     }
 
     /// Whether custom skills run for it.

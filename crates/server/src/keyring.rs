@@ -8,7 +8,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use domain::ApiKey;
+use domain::{ApiKey, KeySettings};
 use store::{KeyUpdate, NewKey, Store, StoreError};
 
 /// How long a write of another process may go unnoticed.
@@ -36,6 +36,8 @@ pub fn new_secret(prefix: &str) -> io::Result<String> {
 pub struct Keyring {
     store: Arc<dyn Store>,
     seen: Mutex<Seen>,
+    /// Held while settings are read and written again.
+    settings: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
@@ -50,7 +52,7 @@ struct Seen {
 impl Keyring {
     /// A view of this store's keys.
     pub fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, seen: Mutex::default() }
+        Self { store, seen: Mutex::default(), settings: tokio::sync::Mutex::default() }
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {
@@ -129,6 +131,21 @@ impl Keyring {
         let key = self.store.update_key(id, update).await;
         self.forget();
         key
+    }
+
+    /// Changes a key and some of its settings; the others stay as they are.
+    pub(crate) async fn update_settings(
+        &self,
+        id: &str,
+        update: KeyUpdate,
+        change: impl FnOnce(KeySettings) -> KeySettings + Send,
+    ) -> Result<ApiKey, StoreError> {
+        // Two changes at once must not take each other back.
+        let _alone = self.settings.lock().await;
+        let keys = self.store.keys().await?;
+        let key = keys.into_iter().find(|key| key.id == id);
+        let key = key.ok_or_else(|| StoreError::NotFound { what: "key", id: id.to_owned() })?;
+        self.update(id, KeyUpdate { settings: Some(change(key.settings)), ..update }).await
     }
 
     /// Removes a key. Deleting the last one does not let anonymous callers in again.

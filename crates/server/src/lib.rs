@@ -12,10 +12,10 @@ mod keyring;
 mod llm;
 
 pub use api::settings::restore_settings;
-pub use app::{App, ServerConfig};
+pub use app::{App, ApprovalWaits, ServerConfig};
 pub use caller::Caller;
 pub use error::Code as ErrorCode;
 pub use http::{Access, RouteAccess, ServeError, route_list, router, serve};
 pub use keyring::{Keyring, hash_secret, new_secret};
 pub use llm::upstream::{UpstreamConfig, Upstreams, UpstreamsError};
-pub use llm::{Budgets, KeptConfig, prune_kept};
+pub use llm::{Budgets, KeptConfig, StickySets, prune_kept};

@@ -35,6 +35,15 @@ pub(crate) enum SqlError {
     /// An outcome whose status is not a terminal one.
     #[error("an execution cannot finish as `{0}`")]
     NotTerminal(&'static str),
+    /// An execution that is to wait for a person, without an approval that waits.
+    #[error("the execution has no waiting approval")]
+    NotWaiting,
+    /// An ordinary execution, which could start at once, with an approval.
+    #[error("an execution that needs a person cannot be written as an ordinary one")]
+    NotOrdinary,
+    /// A decision that decides nothing.
+    #[error("`waiting` is no decision")]
+    NotADecision,
     /// The code that ran on the connection panicked; its changes were rolled back.
     #[error("a database job panicked; its changes were rolled back")]
     Panicked,

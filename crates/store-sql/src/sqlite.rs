@@ -2,9 +2,12 @@
 //!
 //! This file only says which call reads and which writes; statements live in the modules below it.
 
+mod approvals;
 mod cells;
+mod claims;
 mod connect;
 mod executions;
+mod filter;
 mod kept;
 mod keys;
 mod migrate;
@@ -19,8 +22,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use domain::{ApiKey, Execution, Skill};
 use store::{
-    ExecutionFilter, ExecutionOutcome, KeptRounds, KeyUpdate, LoadedSkills, NewKey, Page, PageRequest,
-    PruneKept, RecallKept, RecalledKept, Result, SkillUpdate, Store, StoreError,
+    ApprovalDecision, Claim, Claimed, ExecutionFilter, ExecutionOutcome, KeptRounds, KeyUpdate, LoadedSkills,
+    NewKey, Page, PageRequest, PruneKept, RecallKept, RecalledKept, Result, SkillUpdate, Store, StoreError,
 };
 
 use crate::error::SqlError;
@@ -111,6 +114,40 @@ impl Store for SqliteStore {
     async fn interrupt_executions(&self, message: &str) -> Result<u64> {
         let message = message.to_owned();
         self.writer.run(move |c| executions::interrupt(c, &message)).await
+    }
+
+    async fn create_execution_once(&self, execution: &Execution, claim: &Claim) -> Result<Option<Claimed>> {
+        let (execution, claim) = (execution.clone(), claim.clone());
+        self.writer.run(move |c| claims::create_once(c, &execution, &claim)).await
+    }
+
+    async fn prune_claims(&self, now_ms: i64, batch: u32) -> Result<u64> {
+        self.writer.run(move |c| claims::prune(c, now_ms, batch)).await
+    }
+
+    async fn await_approval(&self, execution: &Execution, call: &str) -> Result<()> {
+        let (execution, call) = (execution.clone(), call.to_owned());
+        self.writer.run(move |c| approvals::wait(c, &execution, &call)).await
+    }
+
+    async fn execution_of_call(&self, call: &str) -> Result<Option<Execution>> {
+        let call = call.to_owned();
+        self.readers.run(move |c| approvals::of_call(c, &call)).await
+    }
+
+    async fn decide_approval(&self, id: &str, decision: ApprovalDecision) -> Result<Option<Execution>> {
+        let id = id.to_owned();
+        self.writer.run(move |c| approvals::decide(c, &id, &decision)).await
+    }
+
+    async fn take_outcome(&self, id: &str) -> Result<bool> {
+        let id = id.to_owned();
+        self.writer.run(move |c| approvals::take(c, &id)).await
+    }
+
+    async fn overdue_approvals(&self, now: &str, batch: u32) -> Result<Vec<String>> {
+        let now = now.to_owned();
+        self.readers.run(move |c| approvals::overdue(c, &now, batch)).await
     }
 
     async fn create_key(&self, key: NewKey) -> Result<ApiKey> {

@@ -1,6 +1,6 @@
 //! How executions are asked for and how they end.
 
-use domain::{Door, Part, Status};
+use domain::{ApprovalState, Door, Part, Status};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -42,6 +42,8 @@ pub struct ExecutionFilter {
     pub session_id: Option<String>,
     /// Turn.
     pub turn_id: Option<String>,
+    /// Where its approval stands; executions that asked nobody have none.
+    pub approval: Option<ApprovalState>,
     /// Created at or after, RFC 3339 UTC.
     pub since: Option<String>,
     /// Created before, RFC 3339 UTC.

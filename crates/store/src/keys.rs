@@ -1,6 +1,6 @@
 //! What goes in when a key is made or changed.
 
-use domain::Scope;
+use domain::{KeySettings, Scope};
 
 /// A key to be written.
 #[derive(Clone, Debug)]
@@ -15,6 +15,8 @@ pub struct NewKey {
     pub scopes: Vec<Scope>,
     /// Whether custom skills run for it.
     pub custom_skill_execution_enabled: bool,
+    /// What an operator set for it.
+    pub settings: KeySettings,
     /// RFC 3339 UTC.
     pub created_at: String,
 }
@@ -28,6 +30,8 @@ pub struct KeyUpdate {
     pub scopes: Option<Vec<Scope>>,
     /// Whether custom skills run for it.
     pub custom_skill_execution_enabled: Option<bool>,
+    /// All of what an operator set for it.
+    pub settings: Option<KeySettings>,
     /// Switched off for good.
     pub revoked: Option<bool>,
     /// Lower-case hex sha256 of a new secret (rotation).

@@ -3,6 +3,8 @@
 //! No SQL and no driver here, so that nobody above compiles a database. Every method that changes something
 //! returns only when the change is durable (it survives a kill -9 of the process).
 
+mod approvals;
+mod claims;
 mod error;
 mod executions;
 mod kept;
@@ -12,6 +14,8 @@ mod skills;
 use async_trait::async_trait;
 use domain::{ApiKey, Execution, Skill};
 
+pub use approvals::ApprovalDecision;
+pub use claims::{Claim, Claimed};
 pub use error::StoreError;
 pub use executions::{ExecutionFilter, ExecutionOutcome, Page, PageRequest};
 pub use kept::{KeptRounds, KeptScope, PruneKept, RecallKept, RecalledKept};
@@ -45,7 +49,8 @@ pub trait Store: Send + Sync {
     /// when the definitions are the same.
     async fn sync_builtins(&self, builtins: Vec<Skill>) -> Result<()>;
 
-    /// Writes the row of a new execution, usually `pending`.
+    /// Writes the row of a new execution, usually `pending`. One with an approval is an error: that is
+    /// [`Store::await_approval`].
     async fn create_execution(&self, execution: &Execution) -> Result<()>;
 
     /// `pending` to `running`. Returns false if the row is no longer pending, or gone.
@@ -59,11 +64,38 @@ pub trait Store: Send + Sync {
     async fn execution(&self, id: &str) -> Result<Option<Execution>>;
 
     /// One page, newest first, with the total of the filter. Page and limit are brought into their bounds; a bound
-    /// of time that is not RFC 3339 is an error.
+    /// of time that is not RFC 3339 is an error. Rows of a page have no parts: those may be large.
     async fn executions(&self, filter: &ExecutionFilter, page: PageRequest) -> Result<Page<Execution>>;
 
-    /// Rows that a dead process left `pending` or `running` become `error` with `message`. Returns how many.
+    /// Rows that a dead process left `pending` or `running` become `error` with `message`; those that wait for a
+    /// person stay. Returns how many.
     async fn interrupt_executions(&self, message: &str) -> Result<u64>;
+
+    /// As [`Store::create_execution`], once for each claim: row and claim are written together. If the claim was
+    /// taken before and has not expired, nothing is written and what it was taken for is returned.
+    async fn create_execution_once(&self, execution: &Execution, claim: &Claim) -> Result<Option<Claimed>>;
+
+    /// Forgets claims that have expired at `now_ms`, at most `batch`. Returns how many. What they were taken for
+    /// stays in the history.
+    async fn prune_claims(&self, now_ms: i64, batch: u32) -> Result<u64>;
+
+    /// Writes the row of an execution that waits for a person: `pending`, its approval `waiting`. It is found again
+    /// by `call`, see [`Store::execution_of_call`]. Such a row cannot be started before it is approved.
+    async fn await_approval(&self, execution: &Execution, call: &str) -> Result<()>;
+
+    /// The newest execution that was written by [`Store::await_approval`] for this call, and whose outcome nobody
+    /// has taken yet.
+    async fn execution_of_call(&self, call: &str) -> Result<Option<Execution>>;
+
+    /// Decides about a waiting execution, in one transaction. A denial or an expiry also ends the row as `error` with
+    /// the decision's message. Returns the row as it is then; none if it does not wait (any more) or is gone.
+    async fn decide_approval(&self, id: &str, decision: ApprovalDecision) -> Result<Option<Execution>>;
+
+    /// Takes the outcome of an execution that needed a person, to hand it to a model. True for the first alone.
+    async fn take_outcome(&self, id: &str) -> Result<bool>;
+
+    /// Ids of executions that still wait although their time was over at `now` (RFC 3339 UTC); at most `batch`.
+    async fn overdue_approvals(&self, now: &str, batch: u32) -> Result<Vec<String>>;
 
     /// Writes a new key with the hash (lower-case hex sha256) of its secret.
     async fn create_key(&self, key: NewKey) -> Result<ApiKey>;

@@ -10,7 +10,9 @@
     reason = "a case is the body of a test"
 )]
 
+pub mod approvals;
 pub mod builtins;
+pub mod claims;
 pub mod concurrency;
 pub mod executions;
 pub mod history;
@@ -69,6 +71,7 @@ macro_rules! store_contract {
                 revocation_is_for_good
                 deleted_keys_are_gone_and_unknown_ones_not_found
                 touching_notes_the_time
+                settings_are_kept_whole_and_replaced_whole
                 values_are_set_and_replaced
             }
             kept {
@@ -81,6 +84,23 @@ macro_rules! store_contract {
                 the_least_recently_used_make_room
                 pruning_goes_in_batches
                 odd_keys_are_only_text
+            }
+            approvals {
+                a_waiting_row_is_whole_and_found_by_its_call
+                a_waiting_row_neither_starts_nor_ends_by_itself
+                an_approval_lets_it_run_with_the_input_it_gives
+                a_denial_ends_it
+                one_of_many_decides
+                an_outcome_is_taken_once
+                what_waits_too_long_is_found
+                a_restart_leaves_waiting_rows_alone
+                only_waiting_approvals_wait_and_only_decisions_decide
+            }
+            claims {
+                one_of_many_takes_a_claim
+                an_expired_claim_can_be_taken_anew
+                pruning_forgets_expired_claims_alone
+                a_claim_without_its_row_is_not_taken
             }
             concurrency {
                 two_hundred_writers_lose_nothing

@@ -14,7 +14,8 @@ use crate::kept::Kept;
 use crate::reading;
 use crate::splice::{Container, Edits};
 
-pub(super) const WAYS: Ways = Ways { look, without, result: |result| super::tool_result(result).to_string() };
+pub(super) const WAYS: Ways =
+    Ways { look, without, result: |result| super::result::tool_result(result).to_string() };
 
 /// What the model is told where our results of a message are gone.
 const EXPIRED: &str = "[The other results of this step have expired and cannot be shown any more.]";

@@ -6,8 +6,10 @@
 mod block;
 mod memory;
 mod plain;
+mod result;
 mod spliced;
 mod stream;
+mod threads;
 
 use bytes::Bytes;
 use domain::{ToolDefinition, ToolResult};
@@ -16,9 +18,11 @@ use serde_json::{Map, Value, json};
 use crate::Dialect;
 use crate::answer::{Answer, Fault, Finish, Owned, Round, Shown};
 use crate::history;
+use crate::issued::Issued;
 use crate::kept::{Anchor, Keeping, Kept};
+use crate::media;
 use crate::reading;
-use crate::request::{Ask, BadRequest, ClientRequest, WireError};
+use crate::request::{Ask, BadRequest, ClientRequest, ToolPlace, WireError};
 use crate::splice::{Container, Edits};
 use crate::usage::Totals;
 use crate::writing::{self, Wire};
@@ -58,10 +62,6 @@ impl Dialect for AnthropicMessages {
         "anthropic"
     }
 
-    fn can_splice(&self) -> bool {
-        true
-    }
-
     fn read_request(&self, target: &str, body: Bytes) -> Result<ClientRequest, BadRequest> {
         let (body, was_spliced) = match spliced::made_legal(&body) {
             Some(legal) => (legal, true),
@@ -80,11 +80,22 @@ impl Dialect for AnthropicMessages {
         }
         target.clone_into(&mut request.target);
         request.was_spliced = was_spliced;
+        request.conversation = threads::previous(&top);
+        if request.conversation.is_some() && top.value("tools").is_none() {
+            request.tool_place = ToolPlace::Provider;
+        }
         request.raw = body;
         Ok(request)
     }
 
+    fn names_answers(&self) -> bool {
+        true
+    }
+
     fn inject(&self, request: &ClientRequest, tools: &[ToolDefinition]) -> Bytes {
+        if request.tool_place == ToolPlace::Provider {
+            return request.raw.clone();
+        }
         let body = writing::inject(&WIRE, request, tools);
         if request.unrestored.is_some() || request.was_spliced { memory::declare_called(body) } else { body }
     }
@@ -98,24 +109,41 @@ impl Dialect for AnthropicMessages {
         ask: Ask,
         ours: &[String],
     ) -> Result<Bytes, Fault> {
-        let message = String::from_utf8(round.message.to_vec())
+        if let Some(body) = threads::follow_up(body, round, results, ask, ours) {
+            return body;
+        }
+        let message = String::from_utf8(threads::split(round).1.message.to_vec())
             .map_err(|error| Fault::Unreadable(error.to_string()))?;
-        let blocks: Vec<Value> = results.iter().map(tool_result).collect();
+        let blocks: Vec<Value> = results.iter().map(result::tool_result).collect();
         let answers = json!({"role": "user", "content": blocks}).to_string();
         writing::follow_up(&WIRE, body, &[message, answers], ask, ours)
     }
 
+    fn media(&self, model: &str) -> &'static [&'static str] {
+        result::media(model)
+    }
+
+    fn without_media(&self, kept: Kept) -> Kept {
+        media::edited(kept, result::without_media)
+    }
+
     fn answer(&self, request: &ClientRequest, owned: Owned) -> Box<dyn Answer> {
-        if request.stream { Box::new(stream::Stream::new(owned)) } else { Box::new(plain::Plain::new(owned)) }
+        let is_held = threads::is_held(request);
+        if request.stream {
+            Box::new(stream::Stream::new(owned, is_held))
+        } else {
+            Box::new(plain::Plain::new(owned, is_held))
+        }
     }
 
     fn anchors(&self, request: &ClientRequest) -> Vec<Anchor> {
-        history::anchors(&memory::WAYS, request)
+        threads::anchor(request).into_iter().chain(history::anchors(&memory::WAYS, request)).collect()
     }
 
     fn restore(&self, request: &ClientRequest, kept: &[(Anchor, Kept)]) -> Bytes {
         let restored = history::restore(&memory::WAYS, request, kept, memory::put_back);
-        restored.unwrap_or_else(|| request.raw.clone())
+        let restored = restored.unwrap_or_else(|| request.raw.clone());
+        threads::restore(&restored, kept).unwrap_or(restored)
     }
 
     fn keep(
@@ -126,20 +154,21 @@ impl Dialect for AnthropicMessages {
         parked: &[ToolResult],
         shown: &Shown,
     ) -> Option<Keeping> {
-        history::keep(&memory::WAYS, request, body, last, parked, shown)
+        threads::keep(request, body, last, parked, shown)
+    }
+
+    fn issued(
+        &self,
+        request: &ClientRequest,
+        last: Option<&Round>,
+        shown: &Shown,
+        ours: &[String],
+    ) -> Option<Issued> {
+        threads::issued(request, last, shown, ours)
     }
 
     fn error_body(&self, error: &WireError) -> Bytes {
         error_json(error).to_string().into()
-    }
-}
-
-fn tool_result(result: &ToolResult) -> Value {
-    let (id, content) = (&result.call_id, &result.content);
-    if result.is_error {
-        json!({"type": "tool_result", "tool_use_id": id, "content": content, "is_error": true})
-    } else {
-        json!({"type": "tool_result", "tool_use_id": id, "content": content})
     }
 }
 
@@ -169,14 +198,25 @@ fn finish_of(reason: Option<&str>) -> Finish {
     }
 }
 
+/// Tokens over all rounds; what went into a cache or came out of it is not in `input_tokens`.
+fn tokens(totals: &Totals) -> u64 {
+    totals.tokens(&[
+        "input_tokens",
+        "cache_creation_input_tokens",
+        "cache_read_input_tokens",
+        "output_tokens",
+    ])
+}
+
 /// Usage over all rounds.
 fn usage(totals: &Totals, input_of_last: bool) -> Option<Map<String, Value>> {
     let input = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "cache_creation"];
     totals.report(input_of_last, &input)
 }
 
-/// The model's message for the next request, out of its blocks.
-fn message_of<'a>(blocks: impl Iterator<Item = &'a str>) -> Bytes {
+/// The model's message for the next request, out of its blocks; with its id where the provider holds it.
+fn message_of<'a>(id: Option<&str>, blocks: impl Iterator<Item = &'a str>) -> Bytes {
     let blocks: Vec<&str> = blocks.collect();
-    format!("{{\"role\":\"assistant\",\"content\":[{}]}}", blocks.join(",")).into()
+    let id = id.map(|id| format!("\"id\":{},", crate::json::quote(id))).unwrap_or_default();
+    format!("{{{id}\"role\":\"assistant\",\"content\":[{}]}}", blocks.join(",")).into()
 }

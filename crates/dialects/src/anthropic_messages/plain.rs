@@ -15,6 +15,8 @@ use crate::usage::Totals;
 
 pub(super) struct Plain {
     owned: Owned,
+    /// Whether the provider holds the conversation.
+    is_held: bool,
     body: PlainBody,
     rounds: usize,
     any_owned: bool,
@@ -33,9 +35,10 @@ pub(super) struct Plain {
 }
 
 impl Plain {
-    pub(super) fn new(owned: Owned) -> Self {
+    pub(super) fn new(owned: Owned, is_held: bool) -> Self {
         Self {
             owned,
+            is_held,
             body: PlainBody::default(),
             rounds: 0,
             any_owned: false,
@@ -115,12 +118,15 @@ impl Answer for Plain {
         Ok(Round {
             calls,
             finish: finish_of(reason.as_deref()),
-            message: message_of(self.blocks.iter().map(|block| block.text.as_str())),
+            message: message_of(
+                self.shown.id.as_deref().filter(|_| self.is_held),
+                self.blocks.iter().map(|block| block.text.as_str()),
+            ),
         })
     }
 
     fn splice(&mut self, results: &[ToolResult], last: bool) -> bool {
-        self.spliced.extend(results.iter().map(|result| super::tool_result(result).to_string()));
+        self.spliced.extend(results.iter().map(|result| super::result::tool_result(result).to_string()));
         self.shown_calls.extend(results.iter().map(|result| result.call_id.clone()));
         self.ends_with_calls = last;
         true
@@ -130,6 +136,10 @@ impl Answer for Plain {
         let edited = if self.rounds > 1 || self.any_owned { self.edit(ending) } else { None };
         out.extend_from_slice(edited.as_ref().unwrap_or(&self.last).as_bytes());
         Ok(())
+    }
+
+    fn tokens(&self) -> u64 {
+        super::tokens(&self.totals)
     }
 
     fn shown(&self) -> Shown {

@@ -18,6 +18,8 @@ use crate::usage::Totals;
 /// One round.
 struct Now {
     framer: Framer,
+    /// The message's id, where the provider holds it.
+    id: Option<String>,
     blocks: Vec<(usize, Draft)>,
     usage: Map<String, Value>,
     stop_reason: Option<String>,
@@ -33,6 +35,7 @@ impl Now {
     fn new() -> Self {
         Self {
             framer: Framer::new(EVENT_BYTES),
+            id: None,
             blocks: Vec::new(),
             usage: Map::new(),
             stop_reason: None,
@@ -47,6 +50,8 @@ impl Now {
 
 pub(super) struct Stream {
     owned: Owned,
+    /// Whether the provider holds the conversation.
+    is_held: bool,
     now: Now,
     /// Rounds before this one.
     earlier: usize,
@@ -59,9 +64,10 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    pub(super) fn new(owned: Owned) -> Self {
+    pub(super) fn new(owned: Owned, is_held: bool) -> Self {
         Self {
             owned,
+            is_held,
             now: Now::new(),
             earlier: 0,
             started: false,
@@ -106,9 +112,11 @@ impl Stream {
             "message_start" => {
                 let message = top.child("message");
                 self.take_usage(message.as_ref().and_then(|message| message.value("usage")))?;
+                let id = message.and_then(|message| json::string(message.value("id")?));
+                self.now.id = id.clone().filter(|_| self.is_held);
                 if !self.started {
                     self.started = true;
-                    self.shown.id = message.and_then(|message| json::string(message.value("id")?));
+                    self.shown.id = id;
                     frame.write(out);
                 }
             }
@@ -238,7 +246,7 @@ impl Answer for Stream {
         self.totals.add(Some(&Value::Object(self.now.usage.clone())));
         let blocks: Vec<_> = self.now.blocks.iter().map(|(_, draft)| draft.finish()).collect();
         self.shown.text.extend(blocks.iter().filter_map(Block::visible_text));
-        let message = message_of(blocks.iter().map(|block| block.text.as_str()));
+        let message = message_of(self.now.id.as_deref(), blocks.iter().map(|block| block.text.as_str()));
         let calls: Vec<_> = blocks.into_iter().filter_map(|block| block.call).collect();
         self.shown.call_ids = answer::client_ids(&calls);
         Ok(Round { finish: finish_of(self.now.stop_reason.as_deref()), message, calls })
@@ -284,6 +292,10 @@ impl Answer for Stream {
             None => sse::write(Some(b"message_stop"), "{\"type\":\"message_stop\"}", out),
         }
         Ok(())
+    }
+
+    fn tokens(&self) -> u64 {
+        super::tokens(&self.totals)
     }
 
     fn shown(&self) -> Shown {

@@ -15,7 +15,7 @@ use super::ids;
 use super::members::{each, item};
 use super::part::{Part, name_and_arguments};
 use super::request::user_text;
-use super::write::response;
+use super::result::response;
 use crate::answer::{Round, Shown};
 use crate::history::signature_key;
 use crate::json;

@@ -12,7 +12,9 @@ mod part;
 mod plain;
 mod request;
 mod response;
+mod result;
 mod schema;
+mod spliced;
 mod stream;
 mod usage;
 mod wire;
@@ -25,6 +27,7 @@ use serde_json::{Map, Value, json};
 use crate::Dialect;
 use crate::answer::{Answer, Fault, Owned, Round, Shown};
 use crate::kept::{Anchor, Keeping, Kept};
+use crate::media;
 use crate::request::{Ask, BadRequest, ClientRequest, WireError};
 use wire::Form;
 
@@ -66,6 +69,14 @@ impl Dialect for Gemini {
         ours: &[String],
     ) -> Result<Bytes, Fault> {
         write::follow_up(body, round, results, ask, ours)
+    }
+
+    fn media(&self, model: &str) -> &'static [&'static str] {
+        result::media(model)
+    }
+
+    fn without_media(&self, kept: Kept) -> Kept {
+        media::edited(kept, result::without_media)
     }
 
     fn stream_media_type(&self, request: &ClientRequest) -> &'static str {

@@ -66,9 +66,9 @@ impl<'a> Part<'a> {
 pub(super) enum Show {
     /// It stays as it is.
     AsIs,
-    /// A call of ours.
-    Hidden,
-    /// A call of the client's that has no id, and gets this one where ids matter.
+    /// A call of ours, with its id; it becomes [`Show::Named`] where it is shown.
+    Hidden(String),
+    /// A call that gets this id where ids matter, if it has none.
     Named(String),
 }
 
@@ -91,7 +91,7 @@ pub(super) fn read_call(
     let id = given.clone().unwrap_or_else(|| ids.next(response_id, &name, arguments));
     let owned = owned(&name);
     let show = match given {
-        _ if owned => Show::Hidden,
+        _ if owned => Show::Hidden(id.clone()),
         Some(_) => Show::AsIs,
         None => Show::Named(id.clone()),
     };
@@ -101,11 +101,10 @@ pub(super) fn read_call(
 /// The text of a part as the client sees it; with `with_ids` a call gets the id that is its own.
 pub(super) fn shown(text: &str, show: &Show, with_ids: bool) -> Option<String> {
     match show {
-        Show::Hidden => None,
+        Show::Hidden(_) => None,
         Show::Named(id) if with_ids => {
-            let Some(call) = Part::read(text).and_then(|part| part.call()) else {
-                return Some(text.to_owned());
-            };
+            let call = Part::read(text).and_then(|part| part.call());
+            let Some(call) = call.filter(|call| id_of(call).is_none()) else { return Some(text.to_owned()) };
             let mut edits = Edits::new(text);
             edits.members(&call, &[], &[("id", json::quote(id))]);
             Some(edits.apply())

@@ -1,9 +1,11 @@
 //! A plain answer: the last round's body, changed only where the turn had rounds or calls of ours.
 
+use domain::ToolResult;
+
 use super::ids::Ids;
 use super::part::Show;
 use super::response::{Response, finish_of, forbids_calls, list_of, replay};
-use super::usage;
+use super::{spliced, usage};
 use crate::answer::{Answer, Ending, Fault, Owned, Round, Shown};
 use crate::plain_body::PlainBody;
 use crate::request::WireError;
@@ -21,6 +23,8 @@ pub(super) struct Plain {
     last: String,
     /// What becomes of the last body's parts.
     shows: Vec<Show>,
+    /// Results behind them that the client is shown.
+    spliced: Vec<String>,
     totals: Totals,
     shown: Shown,
 }
@@ -36,16 +40,24 @@ impl Plain {
             earlier: Vec::new(),
             last: String::new(),
             shows: Vec::new(),
+            spliced: Vec::new(),
             totals: Totals::default(),
             shown: Shown::default(),
         }
+    }
+
+    /// What the client sees of the last round.
+    fn visible(&self, last: &Response<'_>) -> Vec<String> {
+        let mut parts = last.visible(&self.shows, true);
+        parts.extend(self.spliced.iter().cloned());
+        parts
     }
 
     fn edit(&self, ending: &Ending) -> Result<String, Fault> {
         let response = Response::read(&self.last)?;
         let mut edits = Edits::new(&self.last);
         let mut parts = self.earlier.clone();
-        parts.extend(response.visible(&self.shows, true));
+        parts.extend(self.visible(&response));
         let parts = list_of(&parts);
         if let Some(content) = &response.content {
             edits.members(content, &[], &[("parts", parts)]);
@@ -69,15 +81,16 @@ impl Answer for Plain {
 
     fn end_round(&mut self, _out: &mut Vec<u8>) -> Result<Round, Fault> {
         if self.rounds > 0 {
-            let before = Response::read(&self.last)?.visible(&self.shows, true);
+            let before = self.visible(&Response::read(&self.last)?);
             self.earlier.extend(before);
+            self.spliced.clear();
         }
         self.rounds += 1;
         self.last = self.body.take()?;
         let response = Response::read(&self.last)?;
         usage::add(&mut self.totals, response.usage()?);
         let (shows, mut calls) = response.look(&self.owned, &mut self.ids);
-        self.any_owned |= shows.contains(&Show::Hidden);
+        self.any_owned |= shows.iter().any(|show| matches!(show, Show::Hidden(_)));
         self.shows = shows;
         self.shown.text.push_str(&response.text());
         let theirs = calls.iter().filter(|call| !call.owned);
@@ -96,6 +109,18 @@ impl Answer for Plain {
         })
     }
 
+    fn splice(&mut self, results: &[ToolResult], _last: bool) -> bool {
+        for show in &mut self.shows {
+            if let Show::Hidden(id) = show
+                && results.iter().any(|result| result.call_id == *id)
+            {
+                *show = Show::Named(std::mem::take(id));
+            }
+        }
+        self.spliced.extend(results.iter().map(spliced::part));
+        true
+    }
+
     fn finish(&mut self, ending: &Ending, out: &mut Vec<u8>) -> Result<(), Fault> {
         if self.rounds > 1 || self.any_owned {
             out.extend_from_slice(self.edit(ending)?.as_bytes());
@@ -103,6 +128,10 @@ impl Answer for Plain {
             out.extend_from_slice(self.last.as_bytes());
         }
         Ok(())
+    }
+
+    fn tokens(&self) -> u64 {
+        usage::tokens(&self.totals)
     }
 
     fn shown(&self) -> Shown {

@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use super::members::{both, child, children, each, item, value};
 use super::part::Part;
+use super::spliced;
 use crate::json;
 use crate::reading::{self, bad, note_user_text};
 use crate::request::{BadRequest, ClientRequest};
@@ -19,6 +20,10 @@ const STREAM: &str = "streamGenerateContent";
 /// See [`crate::Dialect::read_request`].
 pub(super) fn read(target: &str, body: Bytes) -> Result<ClientRequest, BadRequest> {
     let mut request = read_target(target)?;
+    let (body, was_spliced) = match spliced::made_legal(&body) {
+        Some(legal) => (legal, true),
+        None => (body, false),
+    };
     let top = reading::open(&body)?;
     for name in EDITED {
         let [camel, snake] = both(name);
@@ -29,6 +34,7 @@ pub(super) fn read(target: &str, body: Bytes) -> Result<ClientRequest, BadReques
     read_contents(&top, &mut request)?;
     let has_provider_tools = read_tools(&top, &mut request)?;
     request.inhibit = inhibit(&top, has_provider_tools);
+    request.was_spliced = was_spliced;
     request.raw = body;
     Ok(request)
 }

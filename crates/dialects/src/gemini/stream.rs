@@ -143,7 +143,7 @@ impl Stream {
             self.now.content.push(&part);
         }
         let (shows, calls) = response.look(&self.owned, &mut self.ids);
-        self.any_owned |= shows.contains(&Show::Hidden);
+        self.any_owned |= shows.iter().any(|show| matches!(show, Show::Hidden(_)));
         self.shown.text.push_str(&response.text());
         let theirs = calls.iter().filter(|call| !call.owned);
         self.shown.call_ids.extend(theirs.map(|call| call.call.id.clone()));
@@ -178,7 +178,7 @@ impl Stream {
         let with_ids = self.any_owned || self.earlier > 0;
         let changes = |show: &Show| match show {
             Show::AsIs => false,
-            Show::Hidden => true,
+            Show::Hidden(_) => true,
             Show::Named(_) => with_ids,
         };
         let visible = response.visible(shows, with_ids);
@@ -316,6 +316,10 @@ impl Answer for Stream {
         let tail = std::mem::take(&mut self.now.tail);
         self.pen.close(&tail, out);
         Ok(())
+    }
+
+    fn tokens(&self) -> u64 {
+        usage::tokens(&self.totals)
     }
 
     fn shown(&self) -> Shown {

@@ -23,6 +23,16 @@ pub(super) fn add(totals: &mut Totals, usage: Map<String, Value>) {
     totals.add(Some(&Value::Object(usage.into_iter().map(by_modality).collect())));
 }
 
+/// Tokens over all rounds; thoughts are not in the candidates' count.
+pub(super) fn tokens(totals: &Totals) -> u64 {
+    totals.tokens(&[
+        "promptTokenCount",
+        "toolUsePromptTokenCount",
+        "candidatesTokenCount",
+        "thoughtsTokenCount",
+    ])
+}
+
 fn keyed(list: Vec<Value>) -> Map<String, Value> {
     let entry = |one: Value| {
         let modality = one.get("modality").and_then(Value::as_str).unwrap_or("MODALITY_UNSPECIFIED");

@@ -7,6 +7,7 @@ use serde_json::json;
 use super::ids;
 use super::members::{both, child, children, each, item, spelled};
 use super::request::{DECLARATIONS, calling, declared_name};
+use super::result::response;
 use super::schema;
 use crate::answer::{Fault, Round};
 use crate::reading;
@@ -96,18 +97,6 @@ pub(super) fn follow_up(
     edits.elements(&history, &|_| false, &[message, answers]);
     settle_tools(&top, &mut edits, ask, ours);
     Ok(edits.apply().into())
-}
-
-/// The part that answers a call. Only an id that the model gave is given back.
-pub(super) fn response(result: &ToolResult) -> String {
-    let word = if result.is_error { "error" } else { "result" };
-    let content = json!({word: result.content});
-    let response = if result.call_id.is_empty() || ids::is_ours(&result.call_id) {
-        json!({"name": result.name, "response": content})
-    } else {
-        json!({"id": result.call_id, "name": result.name, "response": content})
-    };
-    json!({"functionResponse": response}).to_string()
 }
 
 /// The functions and the mode of the next round: a forced call becomes a free choice; see [`Ask`] for the last one.

@@ -52,10 +52,6 @@ impl Dialect for OpenaiChat {
         "openai"
     }
 
-    fn can_splice(&self) -> bool {
-        true
-    }
-
     fn read_request(&self, target: &str, body: Bytes) -> Result<ClientRequest, BadRequest> {
         let body = spliced::made_legal(body);
         let top = reading::open(&body)?;
@@ -95,6 +91,20 @@ impl Dialect for OpenaiChat {
         } else {
             Box::new(plain::Plain::new(owned))
         }
+    }
+
+    fn with_usage(&self, request: &ClientRequest, body: Bytes) -> Bytes {
+        if !request.stream || request.include_usage {
+            return body;
+        }
+        let Ok(top) = reading::open(&body) else { return body };
+        let mut edits = Edits::new(top.doc());
+        let member = ("include_usage", "true".to_owned());
+        match top.child("stream_options") {
+            Some(options) => edits.members(&options, &[], &[member]),
+            None => edits.members(&top, &[], &[("stream_options", "{\"include_usage\":true}".to_owned())]),
+        }
+        edits.apply().into()
     }
 
     fn anchors(&self, request: &ClientRequest) -> Vec<Anchor> {
@@ -186,6 +196,11 @@ fn first_choice<'a>(choices: &Container<'a>) -> Option<Container<'a>> {
         return Some(first);
     }
     Some(all.find(|choice| choice.value("index") == Some("0")).unwrap_or(first))
+}
+
+/// Tokens over all rounds.
+fn tokens(totals: &Totals) -> u64 {
+    totals.tokens(&["prompt_tokens", "completion_tokens"])
 }
 
 /// Usage over all rounds; the total follows its parts.

@@ -173,6 +173,10 @@ impl Answer for Plain {
         Ok(())
     }
 
+    fn tokens(&self) -> u64 {
+        super::tokens(&self.totals)
+    }
+
     fn shown(&self) -> Shown {
         let texts: Vec<String> = self.earlier.iter().cloned().chain(content_text(&self.last)).collect();
         let id = Container::object(&self.last, &self.last).ok();
@@ -180,6 +184,7 @@ impl Answer for Plain {
             text: texts.join("\n\n"),
             call_ids: answer::client_ids(&self.calls),
             id: id.and_then(|top| json::string(top.value("id")?)),
+            ..Shown::default()
         }
     }
 

@@ -251,6 +251,10 @@ impl Answer for Stream {
         Ok(())
     }
 
+    fn tokens(&self) -> u64 {
+        super::tokens(&self.totals)
+    }
+
     fn shown(&self) -> Shown {
         Shown { id: self.writer.id(), ..self.shown.clone() }
     }

@@ -117,7 +117,8 @@ impl Writer {
         set.extend(terminal.finish.map(|finish| ("finish_reason", json::quote(finish))));
         edits.members(choice, &[], &set);
         let mut set = Vec::new();
-        if chunk.top.value("usage").is_some() {
+        // `null` where a chunk of its own has it.
+        if chunk.top.value("usage").is_some_and(|usage| usage != "null") {
             set.extend(terminal.usage.as_ref().map(|usage| ("usage", usage.to_string())));
         }
         set.extend(terminal.omni.as_ref().map(|omni| ("omni", omni.to_string())));

@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 use domain::ToolResult;
-use serde_json::json;
 
 use super::WIRE;
 use super::item;
 use super::response::Said;
+use super::result;
 use crate::answer::{Fault, Round};
 use crate::reading;
 use crate::request::Ask;
@@ -23,7 +23,7 @@ pub(super) fn follow_up(
 ) -> Result<Bytes, Fault> {
     let top = reading::open(body).map_err(|error| writing::unreadable(&error.to_string()))?;
     let said = Said::read(&round.message)?;
-    let outputs = results.iter().map(|result| output(&result.call_id, &result.content));
+    let outputs = results.iter().map(result::output);
     let mut set = Vec::new();
     let by_name = said.id.as_deref().filter(|_| top.value("store") != Some("false"));
     let items: Vec<String> = if top.value("conversation").is_some() {
@@ -41,11 +41,6 @@ pub(super) fn follow_up(
     edits.members(&top, &[], &set);
     writing::settle_tools(&WIRE, &top, &mut edits, ask, ours)?;
     Ok(edits.apply().into())
-}
-
-/// The result of a call as an item.
-pub(super) fn output(call_id: &str, content: &str) -> String {
-    json!({"type": "function_call_output", "call_id": call_id, "output": content}).to_string()
 }
 
 /// The items of a request's input; a bare text is a message.
@@ -71,7 +66,7 @@ pub(super) fn is_replayable(text: &str) -> bool {
 }
 
 /// An item as it came, except that blank arguments become `{}`: a history with blank ones may be refused.
-fn replay(text: &str) -> String {
+pub(super) fn replay(text: &str) -> String {
     let Ok(item) = Container::object(text, text) else { return text.to_owned() };
     let mut edits = Edits::new(text);
     if item::kind(&item) == "function_call"

@@ -126,6 +126,12 @@ impl Mark {
         self.kind.ends_with("_output") && self.call_id.is_some()
     }
 
+    /// The id of the item that it only names; the type may be left out.
+    pub(super) fn reference(&self) -> Option<&str> {
+        let is_bare = self.kind == "message" && self.role.is_none() && self.text.is_none();
+        self.id.as_deref().filter(|_| is_bare || self.kind == "item_reference")
+    }
+
     /// Whether it is a message of the assistant's with text.
     pub(super) fn is_answer(&self) -> bool {
         self.role.as_deref() == Some("assistant") && self.text.is_some()

@@ -11,14 +11,15 @@ use domain::ToolResult;
 use domain::ids::sha256_hex;
 use serde_json::value::RawValue;
 
-use super::follow_up::{is_replayable, items, output};
+use super::follow_up::{is_replayable, items};
 use super::item::{Mark, word};
 use super::past::Past;
 use super::response::Said;
+use super::result::{output, text_output};
 use crate::answer::{Round, Shown};
 use crate::history::{Look, Role, anchors_of};
 use crate::json;
-use crate::kept::{Anchor, CALL, Keeping, Kept, RESPONSE};
+use crate::kept::{Anchor, CALL, ITEM, Keeping, Kept, RESPONSE};
 use crate::reading;
 use crate::request::ClientRequest;
 use crate::splice::{Container, Edits};
@@ -27,6 +28,9 @@ use crate::splice::{Container, Edits};
 const PREVIOUS: usize = usize::MAX;
 /// What a call of ours is answered with that no turn ever ran.
 const NOT_RUN: &str = "{\"error\":\"This call was not run: the turn had ended.\",\"code\":\"not_run\"}";
+
+/// What a call of ours is answered with whose result has expired.
+const EXPIRED: &str = "{\"error\":\"The result of this call has expired.\",\"code\":\"expired\"}";
 
 /// Keys of reasoning. The provider refuses it without what it led to, so they are as binding as an answer's id.
 pub(super) fn reasoning_keys(mark: &Mark) -> Vec<String> {
@@ -66,7 +70,9 @@ pub(super) fn anchors(request: &ClientRequest) -> Vec<Anchor> {
         .chain(anchors_of(&looks(&marks)))
         .collect();
     for (place, mark) in marks.iter().enumerate() {
-        anchors.extend(reasoning_keys(mark).into_iter().map(|key| Anchor { key, place }));
+        let named = mark.reference().map(|id| [format!("{RESPONSE}{id}"), format!("{ITEM}{id}")]);
+        let keys = reasoning_keys(mark).into_iter().chain(named.into_iter().flatten());
+        anchors.extend(keys.map(|key| Anchor { key, place }));
     }
     anchors
 }
@@ -87,13 +93,8 @@ pub(super) fn keep(
         last.calls.iter().filter(|call| call.owned).map(|call| call.call.id.as_str()).collect();
     let mut keeping = Keeping { keys: Vec::new(), kept: Kept::default() };
     let kept = &mut keeping.kept;
-    kept.results = ours
-        .iter()
-        .filter_map(|id| {
-            let result = parked.iter().find(|result| result.call_id == **id);
-            raw(&output(id, result.map_or(NOT_RUN, |result| &result.content)))
-        })
-        .collect();
+    kept.results = parked_results(&ours, parked);
+    kept.lost = lost_results(&ours);
     let has_hidden = !said.earlier.is_empty() || !ours.is_empty();
     if let (Some(id), Some(shown_id)) = (stored.filter(|_| has_hidden), &shown.id) {
         keeping.keys.push(format!("{RESPONSE}{shown_id}"));
@@ -102,7 +103,7 @@ pub(super) fn keep(
 
     let (mut before, orphans) = match stored {
         _ if in_conversation => (Vec::new(), Vec::new()),
-        Some(_) => (stored_rounds(&said, body), orphans(&said.earlier)),
+        Some(_) => (stored_rounds(&said), orphans(&said.earlier)),
         None => {
             let rounds = repeated_rounds(&top, body);
             let orphans = orphans(&rounds);
@@ -135,8 +136,33 @@ pub(super) fn keep(
     }
     keeping.keys.extend(kept.orphans.iter().cloned());
     keeping.keys.dedup();
+    if stored.is_some() && !keeping.keys.is_empty() {
+        let answer = kept.instead.as_ref().and_then(|item| Mark::of(item.get()).id);
+        keeping.keys.extend(answer.map(|id| format!("{ITEM}{id}")));
+        let rest = said.items.iter().filter(|text| {
+            let hidden = is_in(text, &is_ours) || before.contains(text);
+            !hidden && kept.instead.as_ref().is_none_or(|item| item.get() != text.as_str())
+        });
+        kept.shown = rest.filter_map(|text| raw(text)).collect();
+        let calls = kept.shown.iter().map(|item| Mark::of(item.get())).filter(Mark::is_call);
+        keeping.keys.extend(calls.filter_map(|mark| Some(format!("{RESPONSE}{}", mark.id?))));
+    }
     kept.before = before.iter().filter_map(|text| raw(text)).collect();
     (!keeping.keys.is_empty()).then_some(keeping)
+}
+
+/// Results of these calls of ours, as items.
+pub(super) fn parked_results(ours: &[&str], parked: &[ToolResult]) -> Vec<Box<RawValue>> {
+    let result = |id: &&str| {
+        let result = parked.iter().find(|result| result.call_id == **id);
+        raw(&result.map_or_else(|| text_output(id, NOT_RUN), output))
+    };
+    ours.iter().filter_map(result).collect()
+}
+
+/// What stands for them when they have expired.
+pub(super) fn lost_results(ours: &[&str]) -> Vec<Box<RawValue>> {
+    ours.iter().filter_map(|id| raw(&text_output(id, EXPIRED))).collect()
 }
 
 fn raw(text: &str) -> Option<Box<RawValue>> {
@@ -156,19 +182,14 @@ fn text_keys(request: &ClientRequest, last: &str, all: &str) -> Vec<String> {
     [last, all].into_iter().filter_map(key).collect()
 }
 
-/// What the provider stored of the rounds before: the calls whose results were asked with last, and all else.
-fn stored_rounds(said: &Said, body: &Bytes) -> Vec<String> {
-    let results = reading::open(body).ok().and_then(|body| items(&body)).unwrap_or_default();
-    let id_of = |text: &String| Some(Mark::of(text)).filter(Mark::is_output)?.call_id;
-    let answered: HashSet<String> = results.iter().filter_map(id_of).collect();
-    let calls = said.earlier.iter().map(|text| Mark::of(text)).filter(Mark::is_call);
-    let lost: Vec<String> =
-        calls.filter_map(|mark| mark.call_id).filter(|id| !answered.contains(id)).collect();
-    let lost: Vec<&str> = lost.iter().map(String::as_str).collect();
-    let mut before = without_calls(&said.earlier, &lost);
-    let called: HashSet<String> = before.iter().filter_map(|text| Mark::of(text).call_id).collect();
-    before.extend(results.into_iter().filter(|text| id_of(text).is_some_and(|id| called.contains(&id))));
-    before
+/// What the provider stored of the rounds before, without calls whose results are lost.
+fn stored_rounds(said: &Said) -> Vec<String> {
+    let marks: Vec<Mark> = said.earlier.iter().map(|text| Mark::of(text)).collect();
+    let is_answered =
+        |call: &&Mark| marks.iter().any(|mark| mark.is_output() && mark.call_id == call.call_id);
+    let lost = marks.iter().filter(|mark| mark.is_call() && !is_answered(mark));
+    let lost: Vec<&str> = lost.filter_map(|mark| mark.call_id.as_deref()).collect();
+    without_calls(&said.earlier, &lost)
 }
 
 /// The items that earlier rounds of the turn have added to the request's input.
@@ -179,7 +200,7 @@ fn repeated_rounds(top: &Container<'_>, body: &Bytes) -> Vec<String> {
 }
 
 /// Items without these calls, and without reasoning that led to nothing else.
-fn without_calls(items: &[String], calls: &[&str]) -> Vec<String> {
+pub(super) fn without_calls(items: &[String], calls: &[&str]) -> Vec<String> {
     let mut kept = Vec::new();
     let mut leads_nowhere = false;
     for text in items.iter().rev() {
@@ -219,18 +240,24 @@ fn orphans_of(items: &[String], is_hidden: &dyn Fn(&String) -> bool) -> Vec<Stri
 pub(super) fn restore(request: &ClientRequest, kept: &[(Anchor, Kept)]) -> Option<Bytes> {
     let top = reading::open(&request.raw).ok()?;
     let is_stored = top.value("store") != Some("false");
+    let in_conversation = top.value("conversation").is_some();
     let mut past = Past::new(items(&top)?);
     let mut set = Vec::new();
-    let mut in_order: Vec<&(Anchor, Kept)> = kept.iter().collect();
+    past.resolve(kept);
+    let kept: Vec<(Anchor, &Kept)> = kept.iter().map(|(anchor, one)| (past.resolved(anchor), one)).collect();
+    let mut in_order: Vec<&(Anchor, &Kept)> = kept.iter().collect();
     // From the end: of two places of one turn the answer comes first, and says best where the turn belongs.
     in_order.sort_by_key(|(anchor, _)| std::cmp::Reverse(anchor.place));
     for (anchor, one) in in_order.iter().filter(|(anchor, _)| anchor.place != PREVIOUS) {
-        let is_earlier = |(other, same): &(Anchor, Kept)| {
+        let is_earlier = |(other, same): &(Anchor, &Kept)| {
             other.place < anchor.place && other.key.starts_with(CALL) && is_same(one, same)
         };
         if one.expired {
             past.tell(anchor);
             past.let_go(&one.orphans);
+            if in_conversation {
+                past.put_back(anchor.place, &[], one);
+            }
         } else if !anchor.key.starts_with(CALL) || !kept.iter().any(is_earlier) {
             let before = one.before.iter().map(|item| item.get());
             let before: Vec<&str> = before.filter(|text| is_stored || is_replayable(text)).collect();
@@ -239,6 +266,7 @@ pub(super) fn restore(request: &ClientRequest, kept: &[(Anchor, Kept)]) -> Optio
     }
     for (_, one) in in_order.iter().filter(|(anchor, _)| anchor.place == PREVIOUS) {
         set.extend(one.response_id.as_deref().map(|id| ("previous_response_id", json::quote(id))));
+        past.take_out_known(one);
         past.insert_results(0, &one.results);
     }
     set.extend(past.changed().map(|items| ("input", items)));

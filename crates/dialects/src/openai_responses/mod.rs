@@ -9,14 +9,20 @@ mod memory;
 mod past;
 mod plain;
 mod response;
+mod result;
+mod spliced;
+mod stored;
 mod stream;
 
 use bytes::Bytes;
 use domain::{ToolDefinition, ToolResult};
 use serde_json::{Value, json};
 
+use self::response::Echo;
 use crate::answer::{Answer, Fault, Owned, Round, Shown};
+use crate::issued::Issued;
 use crate::kept::{Anchor, Keeping, Kept};
+use crate::media;
 use crate::reading;
 use crate::request::{Ask, BadRequest, ClientRequest, WireError};
 use crate::splice::{Container, Edits};
@@ -81,6 +87,10 @@ impl Dialect for OpenaiResponses {
         Ok(request)
     }
 
+    fn names_answers(&self) -> bool {
+        true
+    }
+
     fn inject(&self, request: &ClientRequest, tools: &[ToolDefinition]) -> Bytes {
         let body = writing::inject(&WIRE, request, tools);
         if tools.is_empty() || !adds_encrypted(request) {
@@ -107,12 +117,20 @@ impl Dialect for OpenaiResponses {
         follow_up::follow_up(body, round, results, ask, ours)
     }
 
+    fn media(&self, model: &str) -> &'static [&'static str] {
+        result::media(model)
+    }
+
+    fn without_media(&self, kept: Kept) -> Kept {
+        media::edited(kept, result::without_media)
+    }
+
     fn answer(&self, request: &ClientRequest, owned: Owned) -> Box<dyn Answer> {
-        let strip = adds_encrypted(request);
+        let (echo, strip) = (Echo::new(request, owned), adds_encrypted(request));
         if request.stream {
-            Box::new(stream::Stream::new(owned, strip))
+            Box::new(stream::Stream::new(echo, strip))
         } else {
-            Box::new(plain::Plain::new(owned, strip))
+            Box::new(plain::Plain::new(echo, strip))
         }
     }
 
@@ -132,7 +150,24 @@ impl Dialect for OpenaiResponses {
         parked: &[ToolResult],
         shown: &Shown,
     ) -> Option<Keeping> {
+        if shown.spliced {
+            return spliced::keep(request, last, parked, shown);
+        }
         memory::keep(request, body, last, parked, shown)
+    }
+
+    fn issued(
+        &self,
+        request: &ClientRequest,
+        last: Option<&Round>,
+        shown: &Shown,
+        ours: &[String],
+    ) -> Option<Issued> {
+        stored::issued(request, last, shown, ours)
+    }
+
+    fn retrieved(&self, body: &Bytes, id: &str, issued: &Issued) -> Option<Bytes> {
+        stored::retrieved(body, id, issued)
     }
 
     fn error_body(&self, error: &WireError) -> Bytes {

@@ -1,6 +1,6 @@
 //! A request's input while hidden items are put back. Remembers where each item of the client's stood.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::item::Mark;
 use super::memory::reasoning_keys;
 use crate::json;
-use crate::kept::{Anchor, CALL, Kept};
+use crate::kept::{Anchor, CALL, Kept, RESPONSE};
 use crate::splice::{Container, Edits};
 
 /// What the model is told where our results of a message are gone.
@@ -54,8 +54,45 @@ impl Past {
         self.entries.iter().position(|entry| entry.place == Some(place))
     }
 
+    /// Puts items of these turns in the place of their names.
+    pub(super) fn resolve(&mut self, kept: &[(Anchor, Kept)]) {
+        if self.entries.iter().all(|entry| entry.mark.reference().is_none()) {
+            return;
+        }
+        let all = kept.iter().flat_map(|(_, one)| one.before.iter().chain(&one.instead).chain(&one.shown));
+        let by_id: HashMap<String, &str> =
+            all.filter_map(|item| Some((Mark::of(item.get()).id?, item.get()))).collect();
+        for entry in &mut self.entries {
+            if let Some(item) = entry.mark.reference().and_then(|id| by_id.get(id)) {
+                *entry = Entry::new(entry.place, (*item).to_owned());
+                self.changed = true;
+            }
+        }
+    }
+
+    /// The anchor of what its place shows now.
+    pub(super) fn resolved(&self, anchor: &Anchor) -> Anchor {
+        let mark = self.find(anchor.place).and_then(|at| self.mark(at));
+        let call = mark.filter(|mark| mark.is_call()).and_then(|mark| mark.call_id.as_ref());
+        let key = call.map_or_else(|| anchor.key.clone(), |id| format!("{CALL}{id}"));
+        Anchor { key, place: anchor.place }
+    }
+
     fn mark(&self, at: usize) -> Option<&Mark> {
         self.entries.get(at).map(|entry| &entry.mark)
+    }
+
+    /// Takes out the client's copies of what the answer that the request names by id holds already.
+    pub(super) fn take_out_known(&mut self, kept: &Kept) {
+        let before = self.entries.len();
+        let has = |ids: &[String], id: &Option<String>| id.as_ref().is_some_and(|id| ids.contains(id));
+        let is_known = |mark: &Mark| {
+            has(&kept.said, &mark.id)
+                || (mark.is_call() && has(&kept.said, &mark.call_id))
+                || (mark.is_output() && has(&kept.answered, &mark.call_id))
+        };
+        self.entries.retain(|entry| !is_known(&entry.mark));
+        self.changed |= self.entries.len() < before;
     }
 
     /// Puts results in front of an item; each only once.
@@ -132,7 +169,11 @@ impl Past {
     /// Takes out reasoning whose calls are lost.
     pub(super) fn let_go(&mut self, orphans: &[String]) {
         let before = self.entries.len();
-        self.entries.retain(|entry| !reasoning_keys(&entry.mark).iter().any(|key| orphans.contains(key)));
+        let is_lost = |mark: &Mark| {
+            let named = mark.reference().map(|id| format!("{RESPONSE}{id}"));
+            reasoning_keys(mark).iter().chain(&named).any(|key| orphans.contains(key))
+        };
+        self.entries.retain(|entry| !is_lost(&entry.mark));
         self.changed |= self.entries.len() < before;
     }
 

@@ -1,41 +1,43 @@
 //! A plain response: the last round's body, changed only where the turn had rounds, calls or tools of ours.
 
+use bytes::Bytes;
+use domain::ToolResult;
+
 use super::item::{self, Item};
-use super::response::{self, End, Last, Opening, Rounds};
-use crate::answer::{Answer, Ending, Fault, Owned, Round, Shown};
+use super::response::{self, Echo, End, Last, Opening, Rounds};
+use super::spliced::Transcript;
+use crate::answer::{Answer, Ending, Fault, Round, Shown};
 use crate::plain_body::PlainBody;
 use crate::request::WireError;
 use crate::splice::{Container, Edits};
 use crate::usage::Totals;
 
 pub(super) struct Plain {
-    owned: Owned,
+    echo: Echo,
     strip: bool,
     body: PlainBody,
     rounds: usize,
-    /// Whether the client sees less than the upstream wrote.
-    hides: bool,
     opening: Option<Opening>,
-    /// What the client sees of all rounds.
-    shown: Vec<String>,
+    transcript: Transcript,
     last: String,
     totals: Totals,
     said: Rounds,
+    differs: Option<String>,
 }
 
 impl Plain {
-    pub(super) fn new(owned: Owned, strip: bool) -> Self {
+    pub(super) fn new(echo: Echo, strip: bool) -> Self {
         Self {
-            owned,
+            echo,
             strip,
             body: PlainBody::default(),
             rounds: 0,
-            hides: false,
             opening: None,
-            shown: Vec::new(),
+            transcript: Transcript::default(),
             last: String::new(),
             totals: Totals::default(),
             said: Rounds::default(),
+            differs: None,
         }
     }
 }
@@ -53,46 +55,59 @@ impl Answer for Plain {
         let end = End::read(&top, &self.last)?;
         let output = top.children("output");
         let output = output.ok_or_else(|| Fault::Unreadable("`output` is not an array".to_owned()))?;
-        let items: Vec<Item> = output.items.iter().map(|item| Item::read(item.value, &self.owned)).collect();
+        let items: Vec<Item> =
+            output.items.iter().map(|item| Item::read(item.value, &self.echo.owned)).collect();
         self.totals.add(end.usage.as_ref());
         if self.rounds == 1 {
-            self.opening = Opening::new(&self.last, &self.owned);
+            self.opening = Opening::new(&self.last, &self.echo);
         }
-        for item in &items {
-            let shown = item::shown(&item.text, self.strip);
-            self.hides |= item.is_owned() || shown != item.text;
-            if !item.is_owned() {
-                self.shown.push(shown);
-            }
-        }
-        Ok(Round {
+        let round = Round {
             calls: item::calls(&items),
             finish: end.finish_with(&items),
             message: self.said.message(end.id.as_deref(), &items),
-        })
+        };
+        self.transcript.begin(items);
+        Ok(round)
+    }
+
+    /// Stored answers hold the rounds, too: what the two have in common is to be kept.
+    fn splice(&mut self, results: &[ToolResult], _last: bool) -> bool {
+        self.transcript.splice(results);
+        false
+    }
+
+    fn asks(&mut self, body: &Bytes) {
+        self.said.asks(body);
     }
 
     fn finish(&mut self, ending: &Ending, out: &mut Vec<u8>) -> Result<(), Fault> {
         let top = Container::object(&self.last, &self.last);
         let top = top.map_err(|error| Fault::Unreadable(error.to_string()))?;
         let several = self.rounds > 1;
+        let shown = self.transcript.shown(self.strip);
         let last = Last {
-            owned: &self.owned,
-            output: (several || self.hides).then(|| self.shown.join(",")),
+            echo: &self.echo,
+            output: (several || self.transcript.differs(&shown)).then(|| shown.join(",")),
             opening: self.opening.as_ref().filter(|_| several),
             keeps_identity: false,
             usage: if several { response::usage(&self.totals, ending) } else { None },
             omni: None,
         };
         let mut edits = Edits::new(&self.last);
-        last.edit(&top, &mut edits);
+        self.differs = last.edit(&top, &mut edits);
         out.extend_from_slice(edits.apply().as_bytes());
         Ok(())
     }
 
+    fn tokens(&self) -> u64 {
+        response::tokens(&self.totals)
+    }
+
     fn shown(&self) -> Shown {
         let id = Container::object(&self.last, &self.last).ok().and_then(|top| item::word(&top, "id"));
-        item::seen(self.shown.iter().map(String::as_str), id)
+        let shown = self.transcript.shown(self.strip);
+        let seen = item::seen(shown.iter().map(String::as_str), id);
+        Shown { spliced: self.transcript.is_spliced(), differs: self.differs.clone(), ..seen }
     }
 
     fn keep_alive(&mut self, _out: &mut Vec<u8>) {}

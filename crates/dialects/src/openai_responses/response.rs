@@ -1,11 +1,16 @@
 //! The response object: what it repeats of the request, and how it ends a turn of several rounds.
 
+use std::collections::HashSet;
+
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::item::{self, Item};
+use super::follow_up;
+use super::item::{self, Item, Mark};
 use crate::answer::{Ending, Fault, Finish, Owned};
 use crate::json;
+use crate::reading;
+use crate::request::ClientRequest;
 use crate::splice::{Container, Edits};
 use crate::usage::Totals;
 
@@ -21,10 +26,10 @@ pub(super) struct Opening {
 }
 
 impl Opening {
-    pub(super) fn new(response: &str, owned: &Owned) -> Option<Self> {
+    pub(super) fn new(response: &str, echo: &Echo) -> Option<Self> {
         let top = Container::object(response, response).ok()?;
         let mut edits = Edits::new(response);
-        hide_tools(&top, owned, &mut edits);
+        echo.mend(&top, &mut edits);
         Some(Self { text: edits.apply() })
     }
 
@@ -46,9 +51,34 @@ impl Opening {
     }
 }
 
+/// What an object repeats of the request, as the client wrote it.
+pub(super) struct Echo {
+    pub(super) owned: Owned,
+    /// JSON of the client's `previous_response_id`, where the provider was given another.
+    pub(super) previous: Option<String>,
+}
+
+impl Echo {
+    pub(super) fn new(request: &ClientRequest, owned: Owned) -> Self {
+        let previous = |body: &Bytes| {
+            let top = reading::open(body).ok()?;
+            Some(top.value("previous_response_id")?.to_owned())
+        };
+        let own = request.unrestored.as_ref().and_then(previous);
+        Self { owned, previous: own.filter(|own| previous(&request.raw).as_ref() != Some(own)) }
+    }
+
+    /// Writes it into an object of the provider's.
+    pub(super) fn mend(&self, response: &Container<'_>, edits: &mut Edits<'_>) {
+        hide_tools(response, &self.owned, edits);
+        let set: Vec<_> = self.previous.iter().map(|id| ("previous_response_id", id.clone())).collect();
+        edits.members(response, &[], &set);
+    }
+}
+
 /// How the last round's object becomes the turn's.
 pub(super) struct Last<'a> {
-    pub(super) owned: &'a Owned,
+    pub(super) echo: &'a Echo,
     /// Every item that the client sees; none where the object's own are right.
     pub(super) output: Option<String>,
     /// The object of round 1, if this is another.
@@ -61,23 +91,29 @@ pub(super) struct Last<'a> {
 }
 
 impl Last<'_> {
-    pub(super) fn edit(self, response: &Container<'_>, edits: &mut Edits<'_>) {
-        hide_tools(response, self.owned, edits);
+    /// Edits the object. Says what the provider's own object has otherwise, as an object; none if nothing.
+    pub(super) fn edit(self, response: &Container<'_>, edits: &mut Edits<'_>) -> Option<String> {
+        hide_tools(response, &self.echo.owned, edits);
         let mut set: Vec<(&str, String)> = Vec::new();
         let opening = self.opening.and_then(|opening| Container::object(&opening.text, &opening.text).ok());
         if let Some(opening) = &opening {
             let names = REPEATED.into_iter().chain(IDENTITY.into_iter().filter(|_| self.keeps_identity));
             set.extend(names.filter_map(|name| Some((name, opening.get(name)?.value.to_owned()))));
+        } else {
+            set.extend(self.echo.previous.iter().map(|id| ("previous_response_id", id.clone())));
         }
         set.extend(self.output.map(|output| ("output", format!("[{output}]"))));
         set.extend(self.usage.map(|usage| ("usage", usage.to_string())));
+        let other: Vec<String> =
+            set.iter().map(|(name, value)| format!("{}:{value}", json::quote(name))).collect();
         set.extend(self.omni.map(|omni| ("omni", omni.to_string())));
         edits.members(response, &[], &set);
+        (!other.is_empty()).then(|| format!("{{{}}}", other.join(",")))
     }
 }
 
 /// Takes our tools out of the request's echo.
-pub(super) fn hide_tools(response: &Container<'_>, owned: &Owned, edits: &mut Edits<'_>) {
+fn hide_tools(response: &Container<'_>, owned: &Owned, edits: &mut Edits<'_>) {
     let Some(tools) = response.children("tools") else { return };
     let is_ours = |item| {
         let tool = tools.element(item)?;
@@ -118,6 +154,11 @@ impl End {
     }
 }
 
+/// Tokens over all rounds.
+pub(super) fn tokens(totals: &Totals) -> u64 {
+    totals.tokens(&["input_tokens", "output_tokens"])
+}
+
 /// Usage over all rounds.
 pub(super) fn usage(totals: &Totals, ending: &Ending) -> Option<Value> {
     totals.with_total(
@@ -130,8 +171,10 @@ pub(super) fn usage(totals: &Totals, ending: &Ending) -> Option<Value> {
 /// The rounds of a turn as they go into the next request.
 #[derive(Debug, Default)]
 pub(super) struct Rounds {
-    /// Items of the rounds before, as long as the provider stores them and nobody repeats them.
+    /// Items of the rounds before and their results, as long as the provider stores them and nobody repeats them.
     earlier: Vec<String>,
+    /// Ids of the answers that the provider stores.
+    ids: Vec<String>,
 }
 
 impl Rounds {
@@ -140,14 +183,33 @@ impl Rounds {
         let items: Vec<&str> = items.iter().map(|item| item.text.as_str()).collect();
         let output = items.join(",");
         let Some(id) = id else { return format!("{{\"output\":[{output}]}}").into() };
-        let (id, earlier) = (json::quote(id), self.earlier.join(","));
+        self.ids.push(json::quote(id));
+        let (ids, earlier) = (self.ids.join(","), self.earlier.join(","));
         self.earlier.extend(items.into_iter().map(str::to_owned));
-        format!("{{\"id\":{id},\"earlier\":[{earlier}],\"output\":[{output}]}}").into()
+        format!("{{\"ids\":[{ids}],\"earlier\":[{earlier}],\"output\":[{output}]}}").into()
+    }
+
+    /// Takes the results with which the next round is asked.
+    pub(super) fn asks(&mut self, body: &Bytes) {
+        let call_id = |text: &String| Mark::of(text).call_id;
+        let called: HashSet<String> = self.earlier.iter().filter_map(call_id).collect();
+        if called.is_empty() {
+            return;
+        }
+        let sent = reading::open(body).ok().and_then(|top| follow_up::items(&top)).unwrap_or_default();
+        let is_result = |text: &String| {
+            let mark = Mark::of(text);
+            mark.is_output() && mark.call_id.is_some_and(|id| called.contains(&id))
+        };
+        self.earlier.extend(sent.into_iter().filter(is_result));
     }
 }
 
 /// A round's message, read again.
 pub(super) struct Said {
+    /// By these the provider knows the rounds so far.
+    pub(super) ids: Vec<String>,
+    /// By this it knows the last.
     pub(super) id: Option<String>,
     pub(super) earlier: Vec<String>,
     pub(super) items: Vec<String>,
@@ -157,10 +219,11 @@ impl Said {
     pub(super) fn read(message: &Bytes) -> Result<Self, Fault> {
         let text = std::str::from_utf8(message).map_err(|error| Fault::Unreadable(error.to_string()))?;
         let top = Container::object(text, text).map_err(|error| Fault::Unreadable(error.to_string()))?;
-        let list = |name: &str| {
+        let list = |name: &str| -> Vec<String> {
             let items = top.children(name).map(|list| list.items).unwrap_or_default();
             items.iter().map(|item| item.value.to_owned()).collect()
         };
-        Ok(Self { id: item::word(&top, "id"), earlier: list("earlier"), items: list("output") })
+        let ids: Vec<String> = list("ids").iter().filter_map(|id| json::string(id)).collect();
+        Ok(Self { id: ids.last().cloned(), ids, earlier: list("earlier"), items: list("output") })
     }
 }

@@ -3,12 +3,13 @@
 //! Events that need no change pass byte for byte, at once. Items are numbered as the client sees them; calls of
 //! ours have no number. The event that ends a round waits until the turn ends.
 
+use bytes::Bytes;
 use serde_json::json;
 
 use super::error_json;
 use super::item::{self, Item};
-use super::response::{self, End, Last, Opening, Rounds};
-use crate::answer::{Answer, Ending, Fault, Owned, Round, Shown};
+use super::response::{self, Echo, End, Last, Opening, Rounds};
+use crate::answer::{Answer, Ending, Fault, Round, Shown};
 use crate::json;
 use crate::limits::{BODY_BYTES, EVENT_BYTES, PARTS};
 use crate::request::WireError;
@@ -55,7 +56,7 @@ impl Now {
 }
 
 pub(super) struct Stream {
-    owned: Owned,
+    echo: Echo,
     strip: bool,
     now: Now,
     /// Rounds before this one.
@@ -69,12 +70,13 @@ pub(super) struct Stream {
     hides: bool,
     totals: Totals,
     said: Rounds,
+    differs: Option<String>,
 }
 
 impl Stream {
-    pub(super) fn new(owned: Owned, strip: bool) -> Self {
+    pub(super) fn new(echo: Echo, strip: bool) -> Self {
         Self {
-            owned,
+            echo,
             strip,
             now: Now::new(),
             earlier: 0,
@@ -84,6 +86,7 @@ impl Stream {
             hides: false,
             totals: Totals::default(),
             said: Rounds::default(),
+            differs: None,
         }
     }
 
@@ -140,14 +143,14 @@ impl Stream {
         Ok(())
     }
 
-    /// The start of the answer; our tools are not the client's to see.
+    /// The start of the answer; what we asked otherwise is not the client's to see.
     fn lifecycle(&mut self, frame: &Frame, top: &Container<'_>, out: &mut Vec<u8>) {
         let mut edits = Edits::new(top.doc());
         if let Some(response) = top.child("response") {
-            response::hide_tools(&response, &self.owned, &mut edits);
+            self.echo.mend(&response, &mut edits);
         }
         if self.opening.is_none() {
-            self.opening = top.value("response").and_then(|text| Opening::new(text, &self.owned));
+            self.opening = top.value("response").and_then(|text| Opening::new(text, &self.echo));
         }
         self.pass(frame, top, None, edits, out);
     }
@@ -165,7 +168,7 @@ impl Stream {
         // A call that does not yet say its name is shown when it does, if it is not ours.
         let is_ours = Container::object(start, start).is_ok_and(|item| {
             let is_nameless = item::word(&item, "name").unwrap_or_default().is_empty();
-            item::is_ours(&item, &self.owned) || (item::kind(&item) == "function_call" && is_nameless)
+            item::is_ours(&item, &self.echo.owned) || (item::kind(&item) == "function_call" && is_nameless)
         });
         self.hides |= is_ours;
         let shown = (!is_ours).then(|| self.next_number());
@@ -193,7 +196,7 @@ impl Stream {
     /// Ends an item with its whole text. A call that turns out not to be ours begins only now.
     fn end(&mut self, index: usize, text: &str, out: &mut Vec<u8>) -> Result<Option<usize>, Fault> {
         self.grow(text.len())?;
-        let item = Item::read(text, &self.owned);
+        let item = Item::read(text, &self.echo.owned);
         let begun = self.now.drafts.iter().rev().find(|draft| draft.index == index);
         let mut number = begun.and_then(|draft| draft.shown);
         let seen = item::shown(text, self.strip);
@@ -340,6 +343,10 @@ impl Answer for Stream {
         })
     }
 
+    fn asks(&mut self, body: &Bytes) {
+        self.said.asks(body);
+    }
+
     fn finish(&mut self, ending: &Ending, out: &mut Vec<u8>) -> Result<(), Fault> {
         let frame = self.now.terminal.take().ok_or(Fault::Truncated)?;
         let data = frame.data.clone().unwrap_or_default();
@@ -348,7 +355,7 @@ impl Answer for Stream {
         let several = self.earlier > 0;
         let output: Vec<&str> = self.done_items().collect();
         let last = Last {
-            owned: &self.owned,
+            echo: &self.echo,
             output: (several || self.hides).then(|| output.join(",")),
             opening: self.opening.as_ref().filter(|_| several),
             keeps_identity: true,
@@ -356,7 +363,7 @@ impl Answer for Stream {
             omni: ending.omni.as_ref(),
         };
         let mut edits = Edits::new(top.doc());
-        last.edit(&response, &mut edits);
+        self.differs = last.edit(&response, &mut edits);
         self.pass(&frame, &top, None, edits, out);
         if let Some(done) = self.now.done.take() {
             done.write(out);
@@ -364,8 +371,13 @@ impl Answer for Stream {
         Ok(())
     }
 
+    fn tokens(&self) -> u64 {
+        response::tokens(&self.totals)
+    }
+
     fn shown(&self) -> Shown {
-        item::seen(self.done_items(), self.opening.as_ref().and_then(Opening::id))
+        let seen = item::seen(self.done_items(), self.opening.as_ref().and_then(Opening::id));
+        Shown { differs: self.differs.clone(), ..seen }
     }
 
     fn keep_alive(&mut self, out: &mut Vec<u8>) {

@@ -16,7 +16,12 @@ fn our_call() -> Value {
 }
 
 fn error() -> WireError {
-    WireError { status: 502, code: "upstream_broken".to_owned(), message: "It broke off.".to_owned() }
+    WireError {
+        status: 502,
+        code: "upstream_broken".to_owned(),
+        message: "It broke off.".to_owned(),
+        retry_after_s: None,
+    }
 }
 
 #[test]

@@ -82,7 +82,8 @@ fn an_array_of_two_rounds_is_one_array() {
 
 #[test]
 fn a_failure_ends_either_form() {
-    let error = WireError { status: 503, code: "x".to_owned(), message: "later".to_owned() };
+    let error =
+        WireError { status: 503, code: "x".to_owned(), message: "later".to_owned(), retry_after_s: None };
     let one = chunk(json!([{"text": "a"}]), None, 1);
     for (form, request, body) in [
         ("gemini", asked(true, false), events(std::slice::from_ref(&one))),

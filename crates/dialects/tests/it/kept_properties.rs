@@ -154,6 +154,7 @@ impl World {
                 call_id: id.clone(),
                 name: "read__1_0_0".into(),
                 content: format!("result of {id}"),
+                parts: Vec::new(),
                 is_error: false,
             };
             let ours: Vec<ToolResult> = calls.iter().filter(|(_, ours)| *ours).map(result).collect();

@@ -23,6 +23,31 @@ fn inhibit(name: &str, members: Value) -> Option<&'static str> {
 }
 
 #[test]
+fn usage_is_asked_for_where_it_would_not_come() {
+    let asked = |dialect: &str, body: &str| {
+        let dialect = dialects::by_name(dialect).unwrap();
+        let request = dialect.read_request("/", body.to_owned().into()).unwrap();
+        String::from_utf8(dialect.with_usage(&request, request.raw.clone()).into()).unwrap()
+    };
+    let chat = |more: &str| format!(r#"{{"model":"m","messages":[]{more}}}"#);
+    let on = r#","stream":true,"stream_options":{"include_usage":true}"#;
+    for (more, wanted) in [
+        (r#","stream":true"#, on),
+        (r#","stream":true,"stream_options":null"#, on),
+        (on, on),
+        ("", ""),
+        (
+            r#","stream":true,"stream_options":{"a":1,"include_usage":false}"#,
+            r#","stream":true,"stream_options":{"a":1,"include_usage":true}"#,
+        ),
+    ] {
+        assert_eq!(asked("openai_chat", &chat(more)), chat(wanted));
+    }
+    let messages = chat(r#","stream":true"#);
+    assert_eq!(asked("anthropic_messages", &messages), messages);
+}
+
+#[test]
 fn every_member_of_a_chat_request_is_read() {
     let body = json!({
         "model": "gpt-x", "stream": true, "stream_options": {"include_usage": true}, "user": "u", "n": 1,
@@ -56,6 +81,8 @@ fn every_member_of_a_chat_request_is_read() {
             recent_user_texts: ["two", "thr\nee", "four"].map(str::to_owned).to_vec(),
             first_user_text: Some("one".to_owned()),
             conversation: None,
+            hidden_calls: vec![],
+            tool_place: dialects::ToolPlace::Body,
             client_tools: ["f", "g"].map(str::to_owned).to_vec(),
             omni_entries: ["eval_code", "web_search"].map(str::to_owned).to_vec(),
             inhibit: None,

@@ -60,6 +60,8 @@ fn every_member_is_read() {
             recent_user_texts: texts(&["two", "thr\nee", "four"]),
             first_user_text: Some("one".to_owned()),
             conversation: None,
+            hidden_calls: vec![],
+            tool_place: dialects::ToolPlace::Body,
             client_tools: texts(&["f", "g"]),
             omni_entries: texts(&["eval_code"]),
             inhibit: None,

@@ -31,6 +31,7 @@ fn turn(request: &ClientRequest, rounds: &[Vec<Value>]) -> (Option<Keeping>, Vec
             .collect();
         if n + 1 < rounds.len() {
             body = dialect.follow_up(request, &body, &round, &results, Ask::Again, &[]).unwrap();
+            answer.asks(&body);
         } else {
             answer.finish(&dialects::Ending::default(), &mut out).unwrap();
             let shown = answer.shown();
@@ -147,7 +148,7 @@ fn a_history_gets_its_hidden_items_back() {
 }
 
 #[test]
-fn of_a_stored_turn_the_results_before_the_last_are_forgotten_with_their_calls() {
+fn every_round_of_a_stored_turn_comes_back() {
     let rounds = vec![
         vec![
             wire::reasoning("rs_0", "Oh."),
@@ -155,25 +156,75 @@ fn of_a_stored_turn_the_results_before_the_last_are_forgotten_with_their_calls()
             wire::reasoning("rs_1", "Hm."),
             ours(1),
         ],
-        vec![wire::reasoning("rs_2", "So."), ours(2)],
-        vec![wire::message("msg_3", "done")],
+        vec![wire::reasoning("rs_2", "So."), ours(2), ours(3)],
+        vec![wire::reasoning("rs_3", "Ah."), wire::message("msg_3", "done")],
     ];
     for stream in [true, false] {
         let (keeping, output) =
             turn(&read(&json!({"model": "m", "stream": stream, "input": [user("hi")]})), &rounds);
-        let input = [vec![user("hi")], output, vec![user("x")]].concat();
-        let body = restored(&read(&json!({"model": "m", "input": input})), &[&keeping.unwrap()]);
-        let expected = json!([
-            user("hi"),
-            wire::reasoning("rs_0", "Oh."),
-            wire::message("msg_1", "First."),
-            wire::reasoning("rs_2", "So."),
-            ours(2),
-            result("call_2"),
-            wire::message("msg_3", "done"),
-            user("x"),
-        ]);
-        // Reasoning without its call would be refused.
+        let keeping = keeping.unwrap();
+        let expected = [
+            vec![user("hi")],
+            rounds[0].clone(),
+            vec![result("call_1")],
+            rounds[1].clone(),
+            vec![result("call_2"), result("call_3")],
+            rounds[2].clone(),
+            vec![user("x")],
+        ];
+        let name = |item: &Value| json!({"type": "item_reference", "id": item["id"]});
+        let bare = |item: &Value| json!({"id": item["id"]});
+        let messages = |item: &&Value| item["type"] == "message";
+        for history in [
+            output.clone(),
+            output.iter().map(name).collect(),
+            output.iter().map(bare).collect(),
+            output.iter().filter(messages).map(name).collect(),
+            vec![name(&output[0]), output[1].clone(), name(&output[4]), name(&output[5])],
+        ] {
+            let input = [vec![user("hi")], history, vec![user("x")]].concat();
+            let body = restored(&read(&json!({"model": "m", "input": input})), &[&keeping]);
+            assert_eq!(body["input"], json!(expected.concat()));
+        }
+    }
+}
+
+#[test]
+fn a_name_that_is_nobodys_stays() {
+    let (keeping, _) = turn(&read(&json!({"model": "m", "input": [user("hi")]})), &spoken());
+    let input = json!([user("hi"), {"type": "item_reference", "id": "msg_9"}, user("x")]);
+    let request = read(&json!({"model": "m", "input": input}));
+    let found = found(&request, &[keeping.as_ref().unwrap()]);
+    assert_eq!(dialect(RESPONSES).restore(&request, &found), request.raw);
+    // The turn is cut: what is left of it is legal alone.
+    let input = json!([{"type": "item_reference", "id": "msg_1"}, user("x")]);
+    let request = read(&json!({"model": "m", "input": input}));
+    let found = self::found(&request, &[&keeping.unwrap()]);
+    assert_eq!(dialect(RESPONSES).restore(&request, &found), request.raw);
+}
+
+#[test]
+fn calls_of_the_clients_that_it_only_names_bring_ours_back() {
+    let other = wire::call("fc_d", "call_d", "client", "{}");
+    let mixed = vec![vec![wire::reasoning("rs_1", "Hm."), client(), ours(1), other.clone()]];
+    let (keeping, output) = turn(&read(&json!({"model": "m", "input": [user("hi")]})), &mixed);
+    let keeping = keeping.unwrap();
+    let answer = |id: &str| json!({"type": "function_call_output", "call_id": id, "output": "x"});
+    let names: Vec<Value> =
+        output.iter().map(|item| json!({"type": "item_reference", "id": item["id"]})).collect();
+    let expected = json!([
+        user("hi"),
+        wire::reasoning("rs_1", "Hm."),
+        ours(1),
+        client(),
+        other,
+        result("call_1"),
+        answer("call_c"),
+        answer("call_d"),
+    ]);
+    for names in [names.clone(), names[1..].to_vec()] {
+        let input = [vec![user("hi")], names, vec![answer("call_c"), answer("call_d")]].concat();
+        let body = restored(&read(&json!({"model": "m", "input": input})), &[&keeping]);
         assert_eq!(body["input"], expected);
     }
 }
@@ -308,13 +359,19 @@ fn reasoning_whose_calls_have_expired_goes_too() {
             vec![wire::sealed("rs_2", "So."), wire::message("msg_2", "done")],
         ];
         let stores = read(&json!({"model": "m", "input": [user("hi")]}));
-        let (keeping, output) = turn(&if stored { stores } else { stateless(false) }, &rounds);
+        let (keeping, output) = turn(&if stored { stores.clone() } else { stateless(false) }, &rounds);
         let input = [vec![user("hi")], output, vec![user("x")]].concat();
         let next = read(&json!({"model": "m", "store": stored, "input": input}));
         let body = restored(&next, &[&expired(&keeping.unwrap())]);
         let expected =
             json!([user("hi"), wire::sealed("rs_2", "So."), wire::message("msg_2", "done"), user("x")]);
         assert_eq!(body["input"], expected);
+        if stored {
+            let names = ["rs_1", "msg_2"].map(|id| json!({"type": "item_reference", "id": id}));
+            let next = read(&json!({"model": "m", "input": names}));
+            let body = restored(&next, &[&expired(turn(&stores, &rounds).0.as_ref().unwrap())]);
+            assert_eq!(body["input"], json!([names[1]]));
+        }
     }
 }
 
@@ -323,6 +380,17 @@ fn a_client_hears_that_the_other_results_have_expired() {
     let mixed = vec![vec![wire::sealed("rs_1", "Hm."), ours(1), client()]];
     let (keeping, _) = turn(&stateless(false), &mixed);
     let keeping = expired(&keeping.unwrap());
+    let ours = &keeping.kept.results[0];
+    assert!(ours.get().contains("call_1") && ours.get().contains("expired"), "{ours}");
+    for members in [json!({"previous_response_id": "resp_1"}), json!({"conversation": "c"})] {
+        let answer = json!({"type": "function_call_output", "call_id": "call_c", "output": "sunny"});
+        let mut body = json!({"model": "m", "input": [answer]});
+        body.as_object_mut().unwrap().extend(members.as_object().cloned().unwrap());
+        let mut named = Keeping { keys: keeping.keys.clone(), kept: keeping.kept.clone() };
+        named.keys.push("response:resp_1".to_owned());
+        let input = restored(&read(&body), &[&named])["input"].clone();
+        assert_eq!((&input[0]["call_id"], &input[1]["call_id"]), (&json!("call_1"), &json!("call_c")));
+    }
     for (output, told) in
         [(json!("sunny"), "/1/output"), (json!([]), "/1/output/0/text"), (json!(""), "/1/output")]
     {

@@ -270,7 +270,12 @@ fn what_an_upstream_leaves_out_is_made_up() {
 }
 
 fn error() -> WireError {
-    WireError { status: 502, code: "upstream_broken".to_owned(), message: "It broke off.".to_owned() }
+    WireError {
+        status: 502,
+        code: "upstream_broken".to_owned(),
+        message: "It broke off.".to_owned(),
+        retry_after_s: None,
+    }
 }
 
 #[test]

@@ -109,6 +109,7 @@ pub(crate) fn results(round: &Round) -> Vec<ToolResult> {
         call_id: call.call.id.clone(),
         name: call.call.name.clone(),
         content: format!("result of {}", call.call.name),
+        parts: Vec::new(),
         is_error: call.call.name.contains("broken"),
     };
     round.calls.iter().map(result).collect()

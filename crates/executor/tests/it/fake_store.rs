@@ -1,14 +1,14 @@
 //! Rows in memory, and a log of every status a row ever had. Knows executions only.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use domain::{ApiKey, Execution, Skill, Status};
+use domain::{ApiKey, ApprovalState, Execution, Skill, Status};
 use store::{
-    ExecutionFilter, ExecutionOutcome, KeptRounds, KeyUpdate, LoadedSkills, NewKey, Page, PageRequest,
-    PruneKept, RecallKept, RecalledKept, Result, SkillUpdate, Store, StoreError,
+    ApprovalDecision, Claim, Claimed, ExecutionFilter, ExecutionOutcome, KeptRounds, KeyUpdate, LoadedSkills,
+    NewKey, Page, PageRequest, PruneKept, RecallKept, RecalledKept, Result, SkillUpdate, Store, StoreError,
 };
 
 #[derive(Default)]
@@ -16,6 +16,11 @@ pub(crate) struct FakeStore {
     rows: Mutex<Vec<Execution>>,
     lives: Mutex<HashMap<String, Vec<Status>>>,
     pub(crate) broken: AtomicBool,
+    /// Calls that were put before a person, with the id of their row; newest last.
+    calls: Mutex<Vec<(String, String)>>,
+    /// Rows whose outcome was taken.
+    taken: Mutex<HashSet<String>>,
+    claims: Mutex<HashMap<String, Claimed>>,
 }
 
 impl FakeStore {
@@ -94,7 +99,7 @@ impl Store for FakeStore {
 
     async fn interrupt_executions(&self, message: &str) -> Result<u64> {
         let mut interrupted = 0;
-        for row in self.rows() {
+        for row in self.rows().into_iter().filter(|row| !is_waiting(row)) {
             let changed = self.change(&row.id, &[Status::Pending, Status::Running], |row| {
                 row.status = Status::Error;
                 row.error_message = Some(message.to_owned());
@@ -102,6 +107,59 @@ impl Store for FakeStore {
             interrupted += u64::from(changed);
         }
         Ok(interrupted)
+    }
+
+    async fn create_execution_once(&self, execution: &Execution, claim: &Claim) -> Result<Option<Claimed>> {
+        let mine = Claimed { execution_id: execution.id.clone(), fingerprint: claim.fingerprint.clone() };
+        if let Some(taken) = self.claims.lock().unwrap().get(&claim.key) {
+            return Ok(Some(taken.clone()));
+        }
+        self.create_execution(execution).await?;
+        self.claims.lock().unwrap().insert(claim.key.clone(), mine);
+        Ok(None)
+    }
+
+    async fn prune_claims(&self, _now_ms: i64, _batch: u32) -> Result<u64> {
+        Ok(0)
+    }
+
+    async fn await_approval(&self, execution: &Execution, call: &str) -> Result<()> {
+        self.create_execution(execution).await?;
+        self.calls.lock().unwrap().push((call.to_owned(), execution.id.clone()));
+        Ok(())
+    }
+
+    async fn execution_of_call(&self, call: &str) -> Result<Option<Execution>> {
+        let calls = self.calls.lock().unwrap().clone();
+        let taken = self.taken.lock().unwrap().clone();
+        let open = calls.iter().rev().find(|(name, id)| name == call && !taken.contains(id));
+        Ok(open.and_then(|(_, id)| self.rows().into_iter().find(|row| row.id == *id)))
+    }
+
+    async fn decide_approval(&self, id: &str, decision: ApprovalDecision) -> Result<Option<Execution>> {
+        let Some(row) = self.rows().into_iter().find(|row| row.id == id && is_waiting(row)) else {
+            return Ok(None);
+        };
+        self.change(&row.id, &[Status::Pending], |row| {
+            if decision.approval.state != ApprovalState::Approved {
+                row.status = Status::Error;
+            }
+            row.approval = Some(decision.approval);
+            row.error_message = decision.message;
+            if let Some(input) = decision.input {
+                row.input = input;
+            }
+        })?;
+        self.execution(id).await
+    }
+
+    async fn take_outcome(&self, id: &str) -> Result<bool> {
+        Ok(self.taken.lock().unwrap().insert(id.to_owned()))
+    }
+
+    async fn overdue_approvals(&self, now: &str, _batch: u32) -> Result<Vec<String>> {
+        let overdue = |row: &Execution| row.approval.as_ref().is_some_and(|a| a.expires_at.as_str() <= now);
+        Ok(self.rows().into_iter().filter(|r| is_waiting(r) && overdue(r)).map(|row| row.id).collect())
     }
 
     async fn load_skills(&self) -> Result<LoadedSkills> {
@@ -152,4 +210,8 @@ impl Store for FakeStore {
     async fn prune_rounds(&self, _prune: PruneKept) -> Result<u64> {
         Err(StoreError::Closed)
     }
+}
+
+fn is_waiting(row: &Execution) -> bool {
+    row.approval.as_ref().is_some_and(|approval| approval.state == ApprovalState::Waiting)
 }

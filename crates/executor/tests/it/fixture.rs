@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use domain::{Annotations, Door, Mode, Policy, Skill, SourceProvider, Version};
@@ -133,6 +134,7 @@ pub(crate) fn skill(handler: &str) -> Skill {
 }
 
 pub(crate) fn run_of(skill: Skill, input: Value) -> Run {
+    let policy = skill.policy;
     Run {
         skill: Arc::new(skill),
         input_schema: Arc::new(json!({ "type": "object" })),
@@ -143,8 +145,12 @@ pub(crate) fn run_of(skill: Skill, input: Value) -> Run {
         session_id: Some("session-1".into()),
         turn_id: None,
         door: Door::Loop,
+        policy,
+        approval_wait: Duration::ZERO,
+        once: None,
         timeout_ms: None,
         cancel: CancellationToken::new(),
+        outlives_caller: false,
         custom_allowed: true,
     }
 }

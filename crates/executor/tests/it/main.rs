@@ -1,10 +1,12 @@
 //! The executor against a store in memory that keeps every write, so that whole lives can be looked at.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panic, as tests do")]
 
+mod approvals;
 mod fake_store;
 mod fixture;
 mod lifecycle;
 mod load;
+mod once;
 mod refusals;
 mod schema_cost;
 mod schemas;

@@ -32,8 +32,8 @@ async fn each_rule_has_its_own_answer() {
         (changed(|_| {}), "ran"),
         (with_skill(|s| s.set_enabled(false)), "skill_inactive"),
         (with_skill(|s| s.mode = Mode::Off), "skill_inactive"),
-        (with_skill(|s| s.policy = Policy::Manual), "policy_violation"),
-        (with_skill(|s| s.policy = Policy::Hybrid), "approval_required"),
+        (changed(|r| r.policy = Policy::Manual), "policy_violation"),
+        (changed(|r| r.policy = Policy::Hybrid), "approval_required"),
         (with_skill(|s| s.handler = "nobody".into()), "handler_missing"),
         (changed(|r| r.custom_allowed = false), "custom_skills_disabled"),
         (changed(|r| r.input = json!([1])), "invalid_input"),
@@ -53,11 +53,11 @@ async fn each_rule_has_its_own_answer() {
 async fn a_person_is_asked_nothing_and_an_effect_free_call_neither() {
     let fixture = standard();
     for policy in [Policy::Manual, Policy::Hybrid] {
-        let mut run = with_skill(|s| s.policy = policy);
+        let mut run = changed(|r| r.policy = policy);
         run.door = Door::Rest;
         assert_eq!(code(&fixture, run).await, "ran");
     }
-    let mut run = with_skill(|s| s.policy = Policy::Hybrid);
+    let mut run = changed(|r| r.policy = Policy::Hybrid);
     run.input = json!({ "harmless": true });
     assert_eq!(code(&fixture, run).await, "ran");
 }
@@ -100,8 +100,7 @@ async fn violations_name_the_place_and_never_show_the_value() {
 #[tokio::test]
 async fn in_the_loop_a_refused_call_leaves_an_error_row() {
     let fixture = standard();
-    let recorded =
-        fixture.executor.execute_recorded(with_skill(|s| s.policy = Policy::Manual)).await.unwrap();
+    let recorded = fixture.executor.execute_recorded(changed(|r| r.policy = Policy::Manual)).await.unwrap();
     assert_eq!(recorded.refusal.unwrap().code(), "policy_violation");
     assert_eq!(fixture.store.rows(), std::slice::from_ref(&recorded.execution));
     assert_eq!((recorded.execution.status, recorded.execution.attempts), (Status::Error, 0));

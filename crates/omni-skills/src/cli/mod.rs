@@ -1,12 +1,18 @@
 //! The command line. Exit codes: 0 ok, 1 failed, 2 usage.
 
+mod executions;
+mod remote;
 mod serve;
 
+use std::future::Future;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::Result;
 use clap::{Parser, Subcommand};
+
+use crate::config::Environment;
 
 #[derive(Parser)]
 #[command(name = "omni-skills", version, about = "Server-side skills for any LLM application")]
@@ -19,6 +25,8 @@ struct Cli {
 enum Command {
     /// Start the gateway
     Serve(serve::Arguments),
+    /// Look at executions of a running gateway, and decide about calls that wait for a person
+    Executions(executions::Arguments),
     /// Run sandboxed programs for a gateway; started by the gateway itself
     #[command(name = "wasm-worker", hide = true)]
     WasmWorker {
@@ -28,15 +36,29 @@ enum Command {
 }
 
 pub(crate) fn main() -> ExitCode {
-    match Cli::parse().command {
-        Command::Serve(arguments) => match serve::serve(arguments) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                complain(&format!("error: {error:#}"));
-                ExitCode::FAILURE
-            }
-        },
-        Command::WasmWorker { runtimes } => sandbox::worker_main(&runtimes),
+    let done = match Cli::parse().command {
+        Command::Serve(arguments) => serve::serve(arguments),
+        Command::Executions(arguments) => block_on(executions::run(arguments, &Environment::of_process())),
+        Command::WasmWorker { runtimes } => return sandbox::worker_main(&runtimes),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(&format!("error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// For commands that only ask a gateway.
+fn block_on(work: impl Future<Output = Result<()>>) -> Result<()> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
+}
+
+/// One TLS provider for the whole process; a second call would fail, and there is none.
+fn install_tls() {
+    if rustls::crypto::ring::default_provider().install_default().is_err() {
+        tracing::debug!("a TLS provider is installed already");
     }
 }
 

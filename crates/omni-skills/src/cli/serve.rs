@@ -29,20 +29,21 @@ pub(super) struct Arguments {
     /// Folder for the database and the workspaces
     #[arg(long)]
     data_dir: Option<PathBuf>,
+    /// Skill that runs without asking a person, whatever its policy says; may be given more than once
+    #[arg(long, value_name = "SKILL")]
+    allow: Vec<String>,
 }
 
 pub(super) fn serve(arguments: Arguments) -> Result<()> {
     let env = Environment::of_process();
     let filter = EnvFilter::try_new(env.get("RUST_LOG").unwrap_or("info")).context("RUST_LOG")?;
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
-    // One TLS provider for the whole process; a second call would fail, and there is none.
-    if rustls::crypto::ring::default_provider().install_default().is_err() {
-        tracing::debug!("a TLS provider is installed already");
-    }
+    super::install_tls();
     let data_dir = config::data_dir(arguments.data_dir, &env)?;
     let mut config = config::load(arguments.config.as_deref(), &data_dir, &env)?;
     config.server.host = arguments.host.unwrap_or(config.server.host);
     config.server.port = arguments.port.unwrap_or(config.server.port);
+    config.approval.allow.extend(arguments.allow);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(run(config, data_dir, env))
 }

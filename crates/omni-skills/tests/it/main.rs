@@ -6,12 +6,18 @@
     reason = "helpers of tests may stop at the first surprise"
 )]
 
+mod approvals;
+mod budgets;
 mod client;
 mod gemini;
+mod idempotency;
 mod kept;
 mod matrix;
+mod response_ids;
 mod responses;
 mod robustness;
 mod schemas;
 mod spliced;
+mod sticky;
+mod threads;
 mod upstreams;

@@ -108,7 +108,7 @@ async fn the_next_question_knows_the_hidden_rounds() {
             assert_eq!((seen.text.as_str(), upstream.refusals()), ("still here", vec![]), "{cell}");
             let calls = kinds(&upstream.requests().last().unwrap().body);
             let calls = calls.iter().filter(|kind| *kind == "function_call").count();
-            assert_eq!(calls, if store { 1 } else { 3 }, "{cell}");
+            assert_eq!(calls, 3, "{cell}");
         }
     }
 }

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use async_trait::async_trait;
 use domain::{ApiKey, Execution, Skill};
 use store::{
-    ExecutionFilter, ExecutionOutcome, KeptRounds, KeyUpdate, LoadedSkills, NewKey, Page, PageRequest,
-    PruneKept, RecallKept, RecalledKept, Result, SkillUpdate, Store, StoreError,
+    ApprovalDecision, Claim, Claimed, ExecutionFilter, ExecutionOutcome, KeptRounds, KeyUpdate, LoadedSkills,
+    NewKey, Page, PageRequest, PruneKept, RecallKept, RecalledKept, Result, SkillUpdate, Store, StoreError,
 };
 use tokio::sync::RwLock;
 
@@ -107,6 +107,27 @@ impl Store for FakeStore {
         Err(StoreError::Closed)
     }
     async fn set_value(&self, _: &str, _: &str) -> Result<()> {
+        Err(StoreError::Closed)
+    }
+    async fn create_execution_once(&self, _: &Execution, _: &Claim) -> Result<Option<Claimed>> {
+        Err(StoreError::Closed)
+    }
+    async fn prune_claims(&self, _: i64, _: u32) -> Result<u64> {
+        Err(StoreError::Closed)
+    }
+    async fn await_approval(&self, _: &Execution, _: &str) -> Result<()> {
+        Err(StoreError::Closed)
+    }
+    async fn execution_of_call(&self, _: &str) -> Result<Option<Execution>> {
+        Err(StoreError::Closed)
+    }
+    async fn decide_approval(&self, _: &str, _: ApprovalDecision) -> Result<Option<Execution>> {
+        Err(StoreError::Closed)
+    }
+    async fn take_outcome(&self, _: &str) -> Result<bool> {
+        Err(StoreError::Closed)
+    }
+    async fn overdue_approvals(&self, _: &str, _: u32) -> Result<Vec<String>> {
         Err(StoreError::Closed)
     }
     async fn keep_rounds(&self, _: KeptRounds) -> Result<()> {

@@ -8,4 +8,5 @@ mod listing;
 mod resolution;
 mod selection;
 mod skills;
+mod standing;
 mod writes;

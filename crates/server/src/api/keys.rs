@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use domain::{ApiKey, Scope, ids};
+use domain::{ApiKey, KeySettings, Scope, ids};
 use serde_json::{Value, json};
 use store::{KeyUpdate, NewKey, Page};
 
+use super::key_settings::SettingsChange;
 use super::now;
 use super::page::page;
 use crate::app::App;
@@ -42,6 +43,7 @@ pub(crate) async fn create(
     check_name(&mut body, &name);
     let scopes = scopes(&mut body);
     let custom = body.flag("customSkillExecutionEnabled");
+    let settings = SettingsChange::read(&mut body);
     body.finish()?;
     let secret = secret()?;
     let key = NewKey {
@@ -50,10 +52,21 @@ pub(crate) async fn create(
         secret_hash: hash_secret(&secret),
         scopes: scopes.unwrap_or_else(|| Scope::DEFAULT.to_vec()),
         custom_skill_execution_enabled: custom.unwrap_or(true),
+        settings: settings.apply(KeySettings::default()),
         created_at: now(),
     };
     let key = app.keyring.create(key).await?;
-    Ok(Json(json!({"id": key.id, "key": secret, "name": key.name, "scopes": key.scopes})))
+    let ApiKey { id, name, scopes, settings, .. } = key;
+    Ok(Json(json!({
+        "id": id,
+        "key": secret,
+        "name": name,
+        "scopes": scopes,
+        "budgets": settings.budgets,
+        "policies": settings.policies,
+        "requireUser": settings.require_user,
+        "onDisconnect": settings.on_disconnect,
+    })))
 }
 
 /// `PUT /api/keys/{id}`.
@@ -74,11 +87,16 @@ pub(crate) async fn update(
         custom_skill_execution_enabled: body.flag("customSkillExecutionEnabled"),
         ..KeyUpdate::default()
     };
+    let settings = SettingsChange::read(&mut body);
     body.finish()?;
     if empty {
         return Err(ApiError::new(Code::InvalidField, "nothing to change; send at least one field"));
     }
-    let key = app.keyring.update(&id, update).await?;
+    let key = if settings.is_empty() {
+        app.keyring.update(&id, update).await?
+    } else {
+        app.keyring.update_settings(&id, update, |old| settings.apply(old)).await?
+    };
     Ok(Json(json!({"success": true, "apiKey": key})))
 }
 

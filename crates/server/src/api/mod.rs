@@ -4,6 +4,7 @@
 
 pub(crate) mod executions;
 pub(crate) mod health;
+mod key_settings;
 pub(crate) mod keys;
 pub(crate) mod settings;
 pub(crate) mod skills;

@@ -40,6 +40,7 @@ codes! {
     InvalidHost          "invalid_host"           BAD_REQUEST            "The request has no usable Host.";
     BadRequest           "bad_request"            BAD_REQUEST            "A body of the LLM proxy cannot be used; the message names the member.";
     BadHeader            "bad_header"             BAD_REQUEST            "An `x-omni-*` header has a value that is not known.";
+    MissingUser          "missing_user"           BAD_REQUEST            "Chats of this API key have to name their end user, in `x-omni-user` or in the body.";
     BrokenBody           "broken_body"            BAD_REQUEST            "The request body broke off.";
     MissingCredential    "missing_credential"     UNAUTHORIZED           "The request needs an API key or the management token.";
     InvalidCredential    "invalid_credential"     UNAUTHORIZED           "The API key or token is unknown or revoked.";
@@ -49,20 +50,28 @@ codes! {
     OriginRefused        "origin_refused"         FORBIDDEN              "The request comes from a page of another site.";
     PolicyViolation      "policy_violation"       FORBIDDEN              "The policy of the skill forbids this run.";
     ApprovalRequired     "approval_required"      FORBIDDEN              "The run needs the approval of a person.";
+    ApprovalPending      "approval_pending"       FORBIDDEN              "The run waits for the approval of a person.";
+    ApprovalDenied       "approval_denied"        FORBIDDEN              "A person denied the run.";
+    OwnCall              "own_call"               FORBIDDEN              "A key cannot decide about its own calls.";
     CustomSkillsDisabled "custom_skills_disabled" FORBIDDEN              "Only built-in skills run for this caller.";
     RouteNotFound        "route_not_found"        NOT_FOUND              "There is no such path.";
     SkillNotFound        "skill_not_found"        NOT_FOUND              "There is no such skill, or the caller does not see it.";
     VersionNotFound      "version_not_found"      NOT_FOUND              "The skill exists, but no version fits; the message lists the versions.";
     ExecutionNotFound    "execution_not_found"    NOT_FOUND              "There is no such execution, or it is somebody else's.";
+    ResponseNotFound     "response_not_found"     NOT_FOUND              "This API key was given no response of that id.";
     KeyNotFound          "key_not_found"          NOT_FOUND              "There is no such API key.";
     ModelNotFound        "model_not_found"        NOT_FOUND              "No upstream answers that model in that dialect.";
     MethodNotAllowed     "method_not_allowed"     METHOD_NOT_ALLOWED     "The path exists, but not with this method; see the Allow header.";
     BodyTimeout          "body_timeout"           REQUEST_TIMEOUT        "The request body did not arrive in time.";
+    NotWaiting           "not_waiting"            CONFLICT               "The execution does not wait for a decision (any more).";
+    IdempotencyKeyReused "idempotency_key_reused" CONFLICT               "The `Idempotency-Key` was used for another skill or input.";
+    ExecutionRunning     "execution_running"      CONFLICT               "The first run with this `Idempotency-Key` has not ended; see Retry-After.";
     SkillInactive        "skill_inactive"         CONFLICT               "The skill is switched off.";
     SkillBroken          "skill_broken"           CONFLICT               "The skill can neither be offered nor run; the message says why.";
     SkillExists          "skill_exists"           CONFLICT               "The owner has this name and version already; `replace` overwrites it.";
     ReservedName         "reserved_name"          CONFLICT               "The name belongs to a built-in skill.";
     BuiltinSkill         "builtin_skill"          CONFLICT               "A built-in skill cannot be deleted or rewritten.";
+    TooLargeToApprove    "too_large_to_approve"   PAYLOAD_TOO_LARGE      "The input is too large to be put before a person.";
     BodyTooLarge         "body_too_large"         PAYLOAD_TOO_LARGE      "The body is larger than the limit in the message.";
     UnsupportedMediaType "unsupported_media_type" UNSUPPORTED_MEDIA_TYPE "The body has to be sent as application/json.";
     InvalidType          "invalid_type"           UNPROCESSABLE_ENTITY   "A field has a wrong JSON type; `details` name it.";
@@ -77,6 +86,7 @@ codes! {
     UpstreamError        "upstream_error"         BAD_GATEWAY            "The upstream answered with an error; in a stream, or with its own status before one.";
     UpstreamBroken       "upstream_broken"        BAD_GATEWAY            "The upstream's answer cannot be read or broke off.";
     UpstreamUnreachable  "upstream_unreachable"   BAD_GATEWAY            "The upstream cannot be reached.";
+    UpstreamUnavailable  "upstream_unavailable"   SERVICE_UNAVAILABLE    "The upstream could not be reached several times in a row and is not asked for a moment; see Retry-After.";
     UpstreamTimeout      "upstream_timeout"       GATEWAY_TIMEOUT        "The upstream did not answer in time.";
     Internal             "internal"               INTERNAL_SERVER_ERROR  "A fault of the gateway; the log has the cause under the request id.";
 }

@@ -37,6 +37,15 @@ impl From<Refusal> for ApiError {
             Refusal::Inactive { .. } => Self::new(Code::SkillInactive, message),
             Refusal::PolicyViolation { .. } => Self::new(Code::PolicyViolation, message),
             Refusal::ApprovalRequired { .. } => Self::new(Code::ApprovalRequired, message),
+            Refusal::ApprovalPending { .. } => Self::new(Code::ApprovalPending, message),
+            Refusal::Denied { .. } => Self::new(Code::ApprovalDenied, message),
+            Refusal::TooLargeToApprove { .. } => Self::new(Code::TooLargeToApprove, message),
+            Refusal::NotWaiting { .. } => Self::new(Code::NotWaiting, message),
+            Refusal::OwnCall => Self::new(Code::OwnCall, message),
+            Refusal::KeyReused => Self::new(Code::IdempotencyKeyReused, message),
+            Refusal::StillRunning { retry_after_s } => {
+                Self::new(Code::ExecutionRunning, message).with_retry_after(retry_after_s)
+            }
             Refusal::CustomDisabled { .. } => Self::new(Code::CustomSkillsDisabled, message),
             Refusal::InvalidInput { violations } => {
                 let details = violations.into_iter().map(|v| Detail::new(v.pointer, v.message)).collect();

@@ -28,7 +28,7 @@ fn dialect_of(request: &Request) -> Option<&'static dyn Dialect> {
     let by_path =
         dialects::by_path(path).filter(|dialect| request.method() == Method::POST || dialect.is_chat(path));
     by_path.or_else(|| {
-        let key_in_query = query.is_some_and(|q| q.split('&').any(|pair| pair.starts_with("key=")));
+        let key_in_query = query.is_some_and(|query| crate::http::query::keys(query).next().is_some());
         dialects::by_name(if headers.contains_key("anthropic-version") {
             "anthropic_messages"
         } else if headers.contains_key("x-goog-api-key") || key_in_query || path.starts_with("/v1beta") {
@@ -53,6 +53,8 @@ pub(crate) async fn render(mut request: Request, next: Next) -> Response {
             status: error.code.status().as_u16(),
             code: error.code.as_str().to_owned(),
             message: error.message,
+            // It is among the headers already.
+            retry_after_s: None,
         }),
         None => rest_body(&error, &id),
     };

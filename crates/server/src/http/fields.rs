@@ -65,7 +65,8 @@ impl Fields {
         self.wrong.push(Detail::new(format!("{}{name}", self.prefix), message.to_string()));
     }
 
-    fn wrong_type(&mut self, name: &str, wanted: &str) {
+    /// Says that a field has a wrong JSON type.
+    pub(crate) fn wrong_type(&mut self, name: &str, wanted: &str) {
         self.wrong_types.push(Detail::new(format!("{}{name}", self.prefix), format!("has to be {wanted}")));
     }
 

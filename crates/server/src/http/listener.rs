@@ -47,7 +47,7 @@ pub async fn serve(
     shutdown: CancellationToken,
 ) -> Result<(), ServeError> {
     listener.local_addr().map_err(ServeError::Listener)?;
-    let router = super::router(app);
+    let router = super::router(Arc::clone(&app));
     let service =
         TowerToHyperService::new(router.map_request(|request: Request<Incoming>| request.map(Body::new)));
     let builder = builder();
@@ -70,6 +70,7 @@ pub async fn serve(
         }
     }
     drop(listener);
+    app.executor.close_events();
     if tokio::time::timeout(DRAIN, graceful.shutdown()).await.is_err() {
         tracing::warn!("requests were still under way when the time for draining was over");
     }

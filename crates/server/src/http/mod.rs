@@ -5,9 +5,11 @@
 mod access;
 mod body;
 mod fields;
+mod idempotency;
 mod listener;
 mod middleware;
 mod path;
+pub(crate) mod query;
 mod router;
 
 pub use access::Access;
@@ -16,6 +18,7 @@ pub use router::{RouteAccess, route_list, router};
 
 pub(crate) use body::Object;
 pub(crate) use fields::Fields;
+pub(crate) use idempotency::idempotency_key;
 pub(crate) use middleware::request_id::RequestId;
 pub(crate) use path::Id;
 

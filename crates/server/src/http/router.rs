@@ -33,6 +33,7 @@ pub struct RouteAccess {
 
 const READ: Access = Access::Needs(Scope::ReadSkills);
 const EXECUTE: Access = Access::Needs(Scope::ExecuteSkills);
+const APPROVE: Access = Access::Needs(Scope::ApproveSkills);
 const PROXY: Access = Access::Needs(Scope::Proxy);
 
 fn routes() -> Routes {
@@ -43,7 +44,10 @@ fn routes() -> Routes {
         .post("/api/skills/install", Access::MANAGE, skills::install::install)
         .get("/api/skills/executions", READ, executions::list::list)
         .post("/api/skills/executions", EXECUTE, executions::run::run)
+        .get("/api/skills/executions/stream", READ, executions::stream::stream)
         .get("/api/skills/executions/{id}", READ, executions::list::get)
+        .post("/api/skills/executions/{id}/approve", APPROVE, executions::decide::approve)
+        .post("/api/skills/executions/{id}/deny", APPROVE, executions::decide::deny)
         .get("/api/skills/{id}", Access::MANAGE, skills::list::get)
         .put("/api/skills/{id}", Access::MANAGE, skills::edit::update)
         .delete("/api/skills/{id}", Access::MANAGE, skills::edit::delete)

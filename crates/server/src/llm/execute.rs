@@ -4,18 +4,19 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use dialects::Call;
-use domain::{Door, ToolResult, Version};
-use executor::{Recorded, RefusedCall, Run};
+use domain::{Door, OnDisconnect, ToolResult, Version};
+use executor::{Recorded, Refusal, RefusedCall, Run};
 use futures_util::{StreamExt, stream};
 use registry::Entry;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::budgets::{Budgets, Spent};
-use super::results;
 use super::turn::Turn;
+use super::{parts, results};
 
 /// Identical calls with identical results after which the model is told.
 const REPEATS: u32 = 3;
@@ -37,8 +38,8 @@ pub(super) enum Plan {
     Answered(ToolResult),
     /// Not runnable: answered, and written to the history.
     Refused { call: Call, entry: Option<Arc<Entry>>, code: &'static str, message: String },
-    /// Run.
-    Run { call: Call, entry: Arc<Entry>, input: Map<String, Value> },
+    /// Run. `once` names the run for a request that may be repeated.
+    Run { call: Call, entry: Arc<Entry>, input: Map<String, Value>, once: Option<String> },
 }
 
 /// What became of it.
@@ -47,15 +48,33 @@ pub(super) struct Outcome {
     /// Signature and skill name, for a call that ran.
     ran: Option<(String, String)>,
     execution: Option<String>,
+    /// It waits for a person.
+    pending: bool,
+    /// How long it was waited for a person.
+    waited: Duration,
+}
+
+impl Outcome {
+    fn of(result: ToolResult) -> Self {
+        Self { result, ran: None, execution: None, pending: false, waited: Duration::ZERO }
+    }
 }
 
 /// Decides about each call, in order.
 pub(super) fn plan(turn: &Turn, calls: &[&Call], memory: &mut Memory, spent: &mut Spent) -> Vec<Plan> {
-    let budgets = &turn.received.app.config.budgets;
-    calls.iter().map(|call| plan_one(turn, call, memory, spent, budgets)).collect()
+    let budgets = &turn.received.budgets;
+    let plan = |(place, call): (usize, &&Call)| plan_one(turn, place, call, memory, spent, budgets);
+    calls.iter().enumerate().map(plan).collect()
 }
 
-fn plan_one(turn: &Turn, call: &Call, memory: &Memory, spent: &mut Spent, budgets: &Budgets) -> Plan {
+fn plan_one(
+    turn: &Turn,
+    place: usize,
+    call: &Call,
+    memory: &Memory,
+    spent: &mut Spent,
+    budgets: &Budgets,
+) -> Plan {
     let refused = |entry, code, message: String| Plan::Refused { call: call.clone(), entry, code, message };
     let Some(id) = turn.injected.lookup(&call.call.name) else {
         let names = turn.injected.wire_names().join(", ");
@@ -85,7 +104,18 @@ fn plan_one(turn: &Turn, call: &Call, memory: &Memory, spent: &mut Spent, budget
         return Plan::Answered(results::refused(call, "budget", &message));
     }
     spent.executions += 1;
-    Plan::Run { call: call.clone(), entry, input }
+    let once = once(turn, spent.rounds, place, &entry, &input);
+    Plan::Run { call: call.clone(), entry, input, once }
+}
+
+/// The name of one run of a request with an `Idempotency-Key`: owner, key, round, place, skill and input.
+fn once(turn: &Turn, round: u32, place: usize, entry: &Entry, input: &Map<String, Value>) -> Option<String> {
+    let received = &turn.received;
+    let key = received.idempotency_key.as_deref()?;
+    let place = format!("loop {round} {place}");
+    let work = signature(&entry.skill.identity(), input);
+    let parts = [received.caller.owner(), key, &place, &work].map(|part| format!("{} {part}", part.len()));
+    Some(domain::ids::sha256_hex(parts.concat()))
 }
 
 fn signature(name: &str, input: &Map<String, Value>) -> String {
@@ -96,33 +126,44 @@ fn signature(name: &str, input: &Map<String, Value>) -> String {
 
 /// Runs what is to be run, side by side, and keeps the order.
 pub(super) async fn run(turn: Arc<Turn>, plans: Vec<Plan>) -> Vec<Outcome> {
-    let parallel = turn.received.app.config.budgets.parallel.max(1);
+    let parallel = turn.received.budgets.parallel.max(1);
     let work = plans.into_iter().map(|plan| run_one(Arc::clone(&turn), plan));
     stream::iter(work).buffered(parallel).collect().await
 }
 
 async fn run_one(turn: Arc<Turn>, plan: Plan) -> Outcome {
     match plan {
-        Plan::Answered(result) => Outcome { result, ran: None, execution: None },
+        Plan::Answered(result) => Outcome::of(result),
         Plan::Refused { call, entry, code, message } => {
             refuse(&turn, &call, entry.as_deref(), code, message).await
         }
-        Plan::Run { call, entry, input } => {
+        Plan::Run { call, entry, input, once } => {
             let ran = Some((signature(&entry.skill.name, &input), entry.skill.name.clone()));
-            let recorded = turn.received.app.executor.execute_recorded(request(&turn, &entry, input)).await;
-            let (result, execution) = match recorded {
-                Ok(Recorded { execution, refusal: None }) => {
-                    let (content, is_error) = executor::model_result(&execution);
-                    (results::result(&call, content, is_error), Some(execution.id))
+            let run = Run { once, ..request(&turn, &entry, input) };
+            match turn.received.app.executor.execute_recorded(run).await {
+                Ok(recorded) => Outcome { ran, ..recorded_outcome(&call, recorded) },
+                Err(refusal) => {
+                    let result = results::refused(&call, refusal.code(), &refusal.to_string());
+                    Outcome { ran, ..Outcome::of(result) }
                 }
-                Ok(Recorded { execution, refusal: Some(refusal) }) => {
-                    (results::refused(&call, refusal.code(), &refusal.to_string()), Some(execution.id))
-                }
-                Err(refusal) => (results::refused(&call, refusal.code(), &refusal.to_string()), None),
-            };
-            Outcome { result, ran, execution }
+            }
         }
     }
+}
+
+fn recorded_outcome(call: &Call, recorded: Recorded) -> Outcome {
+    let Recorded { mut execution, refusal, waited } = recorded;
+    let result = match &refusal {
+        None => {
+            let (content, is_error) = executor::model_result(&execution);
+            let mut result = results::result(call, content, is_error);
+            parts::put(&mut result, std::mem::take(&mut execution.parts));
+            result
+        }
+        Some(refusal) => results::refused(call, refusal.code(), &refusal.to_string()),
+    };
+    let pending = matches!(refusal, Some(Refusal::ApprovalPending { .. }));
+    Outcome { execution: Some(execution.id), pending, waited, ..Outcome::of(result) }
 }
 
 fn request(turn: &Turn, entry: &Entry, input: Map<String, Value>) -> Run {
@@ -137,8 +178,13 @@ fn request(turn: &Turn, entry: &Entry, input: Map<String, Value>) -> Run {
         session_id: received.session.clone(),
         turn_id: Some(received.turn_id.clone()),
         door: Door::Loop,
+        policy: received.policy(&entry.skill),
+        approval_wait: received.approval_wait(),
+        once: None,
         timeout_ms: None,
         cancel: CancellationToken::new(),
+        outlives_caller: received.idempotency_key.is_some()
+            || received.caller.on_disconnect() == OnDisconnect::Finish,
         custom_allowed: received.custom_allowed(),
     }
 }
@@ -166,25 +212,31 @@ async fn refuse(turn: &Turn, call: &Call, entry: Option<&Entry>, code: &str, mes
             None
         }
     };
-    Outcome { result, ran: None, execution }
+    Outcome { execution, ..Outcome::of(result) }
 }
 
-/// Bounds the results, remembers them, counts them; ids are those of the executions.
+/// Bounds the results, remembers them, counts them. `media` is what the model takes beside text; ids are those of
+/// the executions.
 pub(super) fn settle(
     outcomes: Vec<Outcome>,
     budgets: &Budgets,
+    media: &[&str],
     memory: &mut Memory,
     spent: &mut Spent,
 ) -> (Vec<ToolResult>, Vec<String>) {
     let mut results = Vec::with_capacity(outcomes.len());
     let mut ids = Vec::new();
+    // Side by side: the longest wait is the turn's.
+    spent.waited += outcomes.iter().map(|outcome| outcome.waited).max().unwrap_or_default();
     for outcome in outcomes {
+        spent.approval_pending |= outcome.pending;
         let mut result = outcome.result;
         if let Some((signature, skill)) = outcome.ran {
             memory.note(&signature, &skill, &mut result);
         }
         let left = budgets.turn_result_bytes.saturating_sub(spent.result_bytes);
         result.content = results::bound(result.content, budgets.result_bytes.min(left));
+        parts::settle(&mut result, outcome.execution.as_deref(), media, &mut spent.part_bytes);
         spent.result_bytes = spent.result_bytes.saturating_add(result.content.len());
         ids.extend(outcome.execution);
         results.push(result);
@@ -198,10 +250,11 @@ impl Memory {
         let failures = self.failures.entry(skill.to_owned()).or_default();
         *failures = if result.is_error { *failures + 1 } else { 0 };
         let seen = self.seen.entry(signature.to_owned()).or_default();
-        if seen.0 == result.content {
+        let print = parts::fingerprint(result);
+        if seen.0 == print {
             seen.1 += 1;
         } else {
-            *seen = (result.content.clone(), 1);
+            *seen = (print, 1);
         }
         if seen.1 == REPEATS {
             result
@@ -216,7 +269,13 @@ mod tests {
     use super::*;
 
     fn result(content: &str, is_error: bool) -> ToolResult {
-        ToolResult { call_id: "c".into(), name: "n".into(), content: content.into(), is_error }
+        ToolResult {
+            call_id: "c".into(),
+            name: "n".into(),
+            content: content.into(),
+            parts: Vec::new(),
+            is_error,
+        }
     }
 
     #[test]
@@ -245,8 +304,9 @@ mod tests {
     fn results_share_the_turns_bytes() {
         let budgets = Budgets { result_bytes: 6, turn_result_bytes: 8, ..Budgets::default() };
         let mut spent = Spent::new();
-        let outcome = || Outcome { result: result("abcdef", false), ran: None, execution: None };
-        let (results, _) = settle(vec![outcome(), outcome()], &budgets, &mut Memory::default(), &mut spent);
+        let outcome = || Outcome::of(result("abcdef", false));
+        let (results, _) =
+            settle(vec![outcome(), outcome()], &budgets, &[], &mut Memory::default(), &mut spent);
         assert_eq!(results[0].content, "abcdef");
         assert!(results[1].content.starts_with("ab\n[cut: 4 of 6 bytes"), "{}", results[1].content);
         assert!(spent.last_round(&budgets).is_some());

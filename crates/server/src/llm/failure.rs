@@ -1,32 +1,42 @@
 //! Errors of the proxy, in the dialect that the client speaks.
 
-use axum::http::StatusCode;
-use axum::http::header;
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use dialects::{Dialect, Fault, WireError};
 use serde_json::Value;
 
-use super::upstream::SendError;
+use super::upstream::{SendError, whole_seconds};
 
 /// The turn cannot go on. The message is for the client; the cause was logged where it happened.
 pub(super) fn error(status: StatusCode, code: &str, message: impl Into<String>) -> WireError {
-    WireError { status: status.as_u16(), code: code.to_owned(), message: message.into() }
+    WireError { status: status.as_u16(), code: code.to_owned(), message: message.into(), retry_after_s: None }
 }
 
 /// An answer that has not begun.
 pub(super) fn response(dialect: &dyn Dialect, error: &WireError) -> Response {
     let status = StatusCode::from_u16(error.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    (status, [(header::CONTENT_TYPE, "application/json")], dialect.error_body(error)).into_response()
+    let kind = [(header::CONTENT_TYPE, "application/json")];
+    let mut response = (status, kind, dialect.error_body(error)).into_response();
+    if let Some(seconds) = error.retry_after_s {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
 }
 
 /// No head of an answer came from the upstream.
 pub(super) fn from_send(send: &SendError) -> WireError {
+    let (status, code) = match send {
+        SendError::Connect(..) => (StatusCode::BAD_GATEWAY, "upstream_unreachable"),
+        SendError::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large"),
+        SendError::Timeout(_) => (StatusCode::GATEWAY_TIMEOUT, "upstream_timeout"),
+        SendError::Unavailable { wait, .. } => {
+            let unavailable =
+                error(StatusCode::SERVICE_UNAVAILABLE, "upstream_unavailable", send.to_string());
+            return WireError { retry_after_s: Some(whole_seconds(*wait)), ..unavailable };
+        }
+    };
     tracing::warn!(error = send as &dyn std::error::Error, "upstream failed");
-    match send {
-        SendError::Connect(..) => error(StatusCode::BAD_GATEWAY, "upstream_unreachable", send.to_string()),
-        SendError::TooLarge => error(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", send.to_string()),
-        SendError::Timeout(_) => error(StatusCode::GATEWAY_TIMEOUT, "upstream_timeout", send.to_string()),
-    }
+    error(status, code, send.to_string())
 }
 
 /// The upstream's answer cannot be used.

@@ -1,15 +1,17 @@
 //! Which skills the model is offered in this request, under which wire names, and in which body.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use dialects::{ClientRequest, Owned};
 use domain::scoring::Context;
 use domain::tool_name::WireTable;
-use domain::{SkillRef, ToolDefinition};
+use domain::{Policy, SkillRef, ToolDefinition};
 use registry::{SelectRequest, Selection, SkipReason, Skipped};
 
 use super::receive::Received;
+use super::sticky::Place;
 
 /// The outcome of selection for one request.
 pub(super) struct Injected {
@@ -74,6 +76,7 @@ pub(super) fn inject(received: &Received) -> Injected {
     if let Some(reason) = received.upstream.tools_unwanted(&request.model) {
         withhold(&mut selection, &reason);
     }
+    remember(received, &selection);
     let entries = &selection.injected;
     let table = WireTable::new(
         entries.iter().map(|e| (e.skill.name.clone(), e.skill.version, e.skill.id.clone())),
@@ -84,8 +87,12 @@ pub(super) fn inject(received: &Received) -> Injected {
         .zip(table.names())
         .map(|(e, name)| ToolDefinition { wire_name: name.to_owned(), ..e.definition.clone() })
         .collect();
+    let mut body = received.dialect.inject(request, &tools);
+    if received.budgets.tokens.is_some() && !tools.is_empty() {
+        body = received.dialect.with_usage(request, body);
+    }
     Injected {
-        body: received.dialect.inject(request, &tools),
+        body,
         skipped: selection.skipped,
         labels: entries.iter().map(|e| e.skill.identity()).collect(),
         wire_names: tools.into_iter().map(|t| t.wire_name).collect(),
@@ -119,6 +126,8 @@ fn question(received: &Received) -> SelectRequest {
     let (app, request) = (&received.app, &received.request);
     SelectRequest {
         named: received.named.clone(),
+        offered: offered(received),
+        policies: policies(received),
         client_tools: request.client_tools.len(),
         limits: app.config.select,
         with_client_tools: app.config.with_client_tools,
@@ -126,6 +135,41 @@ fn question(received: &Received) -> SelectRequest {
         customs_allowed: received.custom_allowed(),
         ..SelectRequest::new(received.caller.owner(), context(received))
     }
+}
+
+/// What this conversation was offered before.
+fn offered(received: &Received) -> Vec<String> {
+    let answer = received.request.conversation.as_deref().map(|id| Place::of_answer(received, id));
+    let places = Place::of(received).into_iter().chain(answer);
+    received.app.sticky.as_ref().map(|sticky| sticky.offered(places)).unwrap_or_default()
+}
+
+fn remember(received: &Received, selection: &Selection) {
+    let (Some(sticky), Some(place)) = (&received.app.sticky, Place::of(received)) else { return };
+    let now: Vec<&str> = selection.injected.iter().map(|entry| entry.skill.id.as_str()).collect();
+    let snapshot = received.app.registry.current();
+    // Skills that are off for the moment have their place when they come back; replaced versions have none.
+    let stays = |id: &str| {
+        let name = snapshot.get(id).map(|entry| entry.skill.name.as_str());
+        name.is_some_and(|name| selection.injected.iter().all(|entry| entry.skill.name != name))
+    };
+    sticky.remember(place, &now, stays);
+}
+
+/// A later request may name this answer instead of the conversation.
+pub(super) fn remember_answer(received: &Received, id: Option<&str>) {
+    if let (Some(sticky), Some(place), Some(id)) = (&received.app.sticky, Place::of(received), id)
+        && received.dialect.names_answers()
+    {
+        sticky.carry(place, Place::of_answer(received, id));
+    }
+}
+
+/// What the process and the key say about the policies of skills.
+fn policies(received: &Received) -> BTreeMap<String, Policy> {
+    let allowed = received.app.config.allowed.iter().map(|name| (name.clone(), Policy::Auto));
+    let of_key = received.caller.policies().into_iter().flatten();
+    allowed.chain(of_key.map(|(name, policy)| (name.clone(), *policy))).collect()
 }
 
 /// Nothing is offered; what the request named itself is reported.

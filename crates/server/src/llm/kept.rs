@@ -11,16 +11,17 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use dialects::kept::{CALL, RESPONSE};
-use dialects::{Anchor, Kept, Round, Shown};
-use domain::{ToolResult, limits};
+use dialects::{Anchor, Kept, Round, Shown, ToolPlace};
+use domain::{SkillRef, ToolResult, limits};
 use store::{KeptRounds, KeptScope, PruneKept, RecallKept, RecalledKept, Store};
 
+use super::issued::{self, Note};
 use super::receive::Received;
 use super::turn::Turn;
 use crate::caller::Caller;
 
 /// How long an answer waits for the store.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 /// How often expired rounds are looked for.
 const PRUNE_EVERY: Duration = Duration::from_mins(10);
 /// Expired rounds that go in one write.
@@ -53,41 +54,79 @@ impl KeptConfig {
         self.memory || key.starts_with(CALL) || key.starts_with(RESPONSE)
     }
 
-    fn ttl_ms(&self) -> i64 {
+    pub(super) fn ttl_ms(&self) -> i64 {
         i64::try_from(self.ttl.as_millis()).unwrap_or(i64::MAX)
     }
 }
 
 /// Puts back into the request what its history lacks.
 pub(super) async fn restore(received: &mut Received) {
-    if received.options.off || received.upstream.tools_unwanted(&received.request.model).is_some() {
-        return;
-    }
     let config = received.app.config.kept;
     let mut anchors = received.dialect.anchors(&received.request);
     anchors.retain(|anchor| config.wants(&anchor.key));
-    let Some(recall) = question(received, &anchors, config.ttl_ms()) else { return };
-    let found = match tokio::time::timeout(PATIENCE, received.app.store.recall_rounds(recall)).await {
-        Ok(Ok(found)) => found,
-        Ok(Err(error)) => {
-            tracing::error!(error = &error as &dyn std::error::Error, "kept rounds cannot be looked up");
-            return;
-        }
-        Err(_) => {
-            tracing::error!("kept rounds cannot be looked up: the database takes too long");
-            return;
-        }
-    };
+    let named = received.request.conversation.as_ref().map(|id| format!("{RESPONSE}{id}"));
+    if received.options.off || received.upstream.tools_unwanted(&received.request.model).is_some() {
+        // Nothing of ours is wanted; but the provider knows the answer by no other id.
+        anchors.retain(|anchor| named.as_ref() == Some(&anchor.key));
+    }
+    let note = issued::before(received).await;
+    if let Some(note) = &note {
+        received.request.hidden_calls.clone_from(&note.issued.calls);
+    }
+    if received.request.tool_place == ToolPlace::Provider {
+        hold_tools(received, note.as_ref());
+    }
+    let found = look_up(received, &anchors).await;
     go_on_with_session(received, &found);
     let kept = by_key(&found);
-    let at = |anchor: Anchor| kept.get(anchor.key.as_str()).cloned().map(|kept| (anchor, kept));
-    let kept: Vec<(Anchor, Kept)> = anchors.into_iter().filter_map(at).collect();
+    let at = |anchor: Anchor| {
+        let mut kept = kept.get(anchor.key.as_str()).cloned();
+        let last = note.as_ref().filter(|_| named.as_ref() == Some(&anchor.key));
+        if let Some(id) = last.and_then(|note| note.issued.ids.last())
+            && kept.as_ref().is_none_or(|kept| kept.response_id.is_none())
+        {
+            kept.get_or_insert_default().response_id = Some(id.clone());
+        }
+        kept.map(|kept| (anchor, kept))
+    };
+    let mut kept: Vec<(Anchor, Kept)> = anchors.into_iter().filter_map(at).collect();
     if kept.is_empty() {
         return;
+    }
+    if received.dialect.media(&received.request.model).is_empty() {
+        let plain = |(anchor, kept)| (anchor, received.dialect.without_media(kept));
+        kept = kept.into_iter().map(plain).collect();
     }
     let restored = received.dialect.restore(&received.request, &kept);
     if restored != received.request.raw {
         received.request.unrestored = Some(std::mem::replace(&mut received.request.raw, restored));
+    }
+}
+
+/// The tools that the provider holds are those of the answer that the request goes on with, ours and the client's.
+fn hold_tools(received: &mut Received, note: Option<&Note>) {
+    let Some(note) = note else {
+        received.request.inhibit = received.request.inhibit.or(Some("a thread of unknown tools"));
+        return;
+    };
+    received.request.client_tools.clone_from(&note.issued.client_tools);
+    received.named.extend(note.skills.iter().filter_map(|label| SkillRef::parse(label).ok()));
+}
+
+/// What the store has for these anchors; nothing where it cannot be asked.
+async fn look_up(received: &Received, anchors: &[Anchor]) -> Vec<RecalledKept> {
+    let ttl_ms = received.app.config.kept.ttl_ms();
+    let Some(recall) = question(received, anchors, ttl_ms) else { return Vec::new() };
+    match tokio::time::timeout(PATIENCE, received.app.store.recall_rounds(recall)).await {
+        Ok(Ok(found)) => found,
+        Ok(Err(error)) => {
+            tracing::error!(error = &error as &dyn std::error::Error, "kept rounds cannot be looked up");
+            Vec::new()
+        }
+        Err(_) => {
+            tracing::error!("kept rounds cannot be looked up: the database takes too long");
+            Vec::new()
+        }
     }
 }
 
@@ -182,6 +221,9 @@ fn rounds(
     let trace = leaves_trace.then(|| keeping.kept.trace());
     let trace = trace.and_then(|trace| serde_json::to_vec(&trace).ok());
     let mut payload = serde_json::to_vec(&keeping.kept).ok()?;
+    if payload.len() > limits::KEPT_MEDIA_BYTES {
+        payload = serde_json::to_vec(&received.dialect.without_media(keeping.kept)).ok()?;
+    }
     if payload.len() > limits::KEPT_ENTRY_BYTES {
         tracing::warn!(
             turn = received.turn_id,
@@ -194,7 +236,7 @@ fn rounds(
     Some(KeptRounds { scope, keys: keeping.keys, payload, trace, now_ms: now_ms(), owner_bytes })
 }
 
-fn now_ms() -> i64 {
+pub(super) fn now_ms() -> i64 {
     jiff::Timestamp::now().as_millisecond()
 }
 

@@ -1,21 +1,27 @@
 //! The LLM proxy: one client request is one turn of one or more rounds.
 //!
 //! One file per step, in the order of a request: [`receive`] (whose request, what it asks), [`kept`] (hidden
-//! rounds of earlier turns), [`inject`] (which skills, under which names), [`upstream`] (the model), [`turn`] (rounds until the model answers), [`execute`]
-//! (the calls of one round), [`respond`] (headers, bodies, streams). Nothing here knows a dialect's shapes.
+//! rounds of earlier turns), [`inject`] (which skills, under which names), [`sticky`] (what was offered before),
+//! [`upstream`] (the model), [`turn`] (rounds until the model answers), [`execute`] (the calls of one round),
+//! [`respond`] (headers, bodies, streams), [`issued`] (ids of answers that a provider stores). Nothing here knows a
+//! dialect's shapes.
 
 mod budgets;
 mod execute;
 mod failure;
 mod inject;
+mod issued;
 mod kept;
 pub(crate) mod models;
 mod options;
 pub(crate) mod other_paths;
+mod parts;
 mod receive;
 mod respond;
 mod results;
 mod retry_plain;
+mod sticky;
+mod stored_answers;
 mod turn;
 pub(crate) mod upstream;
 
@@ -37,6 +43,7 @@ use crate::caller::Caller;
 
 pub use budgets::Budgets;
 pub use kept::{KeptConfig, prune_kept};
+pub use sticky::StickySets;
 
 /// One route per dialect.
 pub(crate) fn routes() -> Router<Arc<App>> {

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::failure;
 use super::other_paths::{self, Other};
-use super::upstream::{ClientCredential, DEMO_MODEL, Remote, Upstream};
+use super::upstream::{ClientCredential, DEMO_MODEL, Forwarded, Remote, Upstream};
 use crate::app::App;
 use crate::caller::Caller;
 use crate::error::render::Spoken;
@@ -134,7 +134,10 @@ async fn ask(
         let message = format!("upstream `{}` did not list its models in time", upstream.name());
         failure::error(StatusCode::GATEWAY_TIMEOUT, "upstream_timeout", message)
     };
-    let asked = other_paths::forward(upstream, dialect, Method::GET, uri, headers, own, Body::empty());
+    let target = super::receive::target(uri);
+    let (method, body) = (Method::GET, Body::empty());
+    let request = Forwarded { dialect, method, target: &target, headers, credential: own, body };
+    let asked = other_paths::forward(upstream, request);
     let response = tokio::time::timeout(PATIENCE, asked).await.map_err(late)??;
     if !response.status().is_success() {
         return Ok(Listed::Refused(response));

@@ -2,8 +2,8 @@
 //! never ignored.
 
 use axum::http::HeaderMap;
-use dialects::{ClientRequest, Dialect};
-use domain::SkillRef;
+use dialects::ClientRequest;
+use domain::{SkillRef, TurnBudgets};
 
 /// What the headers said.
 #[derive(Debug, Default)]
@@ -25,6 +25,8 @@ pub(super) struct Options {
     pub(super) custom_off: bool,
     /// `x-omni-background-reason`.
     pub(super) background_reason: Option<String>,
+    /// `x-omni-budget`.
+    pub(super) budgets: TurnBudgets,
 }
 
 /// A header that cannot be used.
@@ -52,18 +54,15 @@ impl Options {
             session: text(headers, "x-omni-session")?,
             custom_off: one_of(headers, "x-omni-custom-skills", &["off", "on"])?.is_some_and(|w| w == "off"),
             background_reason: text(headers, "x-omni-background-reason")?,
+            budgets: budgets(headers)?,
         })
     }
 
     /// Whether this request can be answered as the headers ask.
-    pub(super) fn fit(&self, dialect: &dyn Dialect, request: &ClientRequest) -> Result<(), BadHeader> {
-        let name = if self.splice_only { "x-omni-skills" } else { "x-omni-transcript" };
-        let bad = |problem: String| Err(BadHeader { name, problem });
+    pub(super) fn fit(&self, request: &ClientRequest) -> Result<(), BadHeader> {
         if self.splice_only && request.stream {
-            return bad("`splice-only` has no streamed form; ask without `stream`".to_owned());
-        }
-        if self.spliced && !request.stream && !dialect.can_splice() {
-            return bad(format!("answers of {} cannot show calls and results yet", dialect.name()));
+            let problem = "`splice-only` has no streamed form; ask without `stream`".to_owned();
+            return Err(BadHeader { name: "x-omni-skills", problem });
         }
         Ok(())
     }
@@ -95,24 +94,63 @@ fn one_of(headers: &HeaderMap, name: &'static str, words: &[&str]) -> Result<Opt
     Err(BadHeader { name, problem })
 }
 
-fn named(headers: &HeaderMap) -> Result<Vec<SkillRef>, BadHeader> {
-    let name = "x-omni-use";
-    let mut out = Vec::new();
-    for text in headers.get_all(name) {
-        let text = std::str::from_utf8(text.as_bytes());
-        let text = text.map_err(|_| BadHeader { name, problem: "the value is not UTF-8".to_owned() })?;
-        for item in text.split(',').map(str::trim).filter(|i| !i.is_empty()) {
-            let skill = SkillRef::parse(item).map_err(|e| BadHeader { name, problem: e.to_string() })?;
-            out.push(skill);
-        }
+/// `rounds=3, wall_ms=5000`: each word at most once, with a whole number.
+fn budgets(headers: &HeaderMap) -> Result<TurnBudgets, BadHeader> {
+    let name = "x-omni-budget";
+    let mut out = TurnBudgets::default();
+    for item in items(headers, name)? {
+        let bad = |problem: &str| BadHeader {
+            name,
+            problem: format!("`{}` {problem}", domain::text::excerpt(item, 40)),
+        };
+        let (word, number) = item.split_once('=').ok_or_else(|| bad("is not WORD=NUMBER"))?;
+        let number = number.trim();
+        let digits = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+        let number = number.parse::<u64>().ok().filter(|_| digits);
+        let number = number.ok_or_else(|| bad("has no whole number that can be used"))?;
+        set(&mut out, word.trim(), number).map_err(bad)?;
     }
     Ok(out)
+}
+
+/// More than can be counted is no bound; a turn has one round at least, and a round takes tokens.
+fn set(budgets: &mut TurnBudgets, word: &str, number: u64) -> Result<(), &'static str> {
+    let count = u32::try_from(number).unwrap_or(u32::MAX);
+    let taken = match word {
+        "rounds" | "tokens" if number == 0 => return Err("has to be 1 at least"),
+        "rounds" => budgets.rounds.replace(count).is_some(),
+        "wall_ms" => budgets.wall_ms.replace(number).is_some(),
+        "executions" => budgets.executions.replace(count).is_some(),
+        "result_bytes" => budgets.result_bytes.replace(number).is_some(),
+        "results_bytes" => budgets.results_bytes.replace(number).is_some(),
+        "tokens" => budgets.tokens.replace(number).is_some(),
+        _ => return Err("is not one of rounds, wall_ms, executions, result_bytes, results_bytes, tokens"),
+    };
+    if taken { Err("names something twice") } else { Ok(()) }
+}
+
+/// The items of a list, in all lines of the header.
+fn items<'h>(headers: &'h HeaderMap, name: &'static str) -> Result<Vec<&'h str>, BadHeader> {
+    let mut out = Vec::new();
+    for line in headers.get_all(name) {
+        let text = std::str::from_utf8(line.as_bytes());
+        let text = text.map_err(|_| BadHeader { name, problem: "the value is not UTF-8".to_owned() })?;
+        out.extend(text.split(',').map(str::trim).filter(|item| !item.is_empty()));
+    }
+    Ok(out)
+}
+
+fn named(headers: &HeaderMap) -> Result<Vec<SkillRef>, BadHeader> {
+    let name = "x-omni-use";
+    let read = |item| SkillRef::parse(item).map_err(|e| BadHeader { name, problem: e.to_string() });
+    items(headers, name)?.into_iter().map(read).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use axum::http::{HeaderName, HeaderValue};
+    use proptest::prelude::*;
 
     fn read(pairs: &[(&'static str, &'static str)]) -> Result<Options, BadHeader> {
         let map =
@@ -135,12 +173,53 @@ mod tests {
     }
 
     #[test]
+    fn budgets_are_a_list_of_words_with_numbers() {
+        let options = read(&[
+            ("x-omni-budget", "rounds=3,wall_ms = 0 , tokens=9"),
+            ("x-omni-budget", "executions=9999999999"),
+        ]);
+        let wanted = TurnBudgets {
+            rounds: Some(3),
+            wall_ms: Some(0),
+            tokens: Some(9),
+            executions: Some(u32::MAX),
+            ..TurnBudgets::default()
+        };
+        assert_eq!(options.unwrap().budgets, wanted);
+        assert_eq!(read(&[("x-omni-budget", " , ")]).unwrap().budgets, TurnBudgets::default());
+    }
+
+    proptest! {
+        #[test]
+        fn no_header_text_is_a_reason_to_panic(text in "[a-z_=,0-9 ]{0,60}|.{0,20}") {
+            let mut map = HeaderMap::new();
+            if let Ok(value) = HeaderValue::from_str(&text) {
+                map.insert("x-omni-budget", value.clone());
+                map.insert("x-omni-use", value);
+                if let Err(error) = Options::read(&map) {
+                    prop_assert!(error.to_string().starts_with("header `x-omni-"), "{error}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn refuses_what_it_does_not_know() {
         for (name, value) in [
             ("x-omni-skills", "maybe"),
             ("x-omni-transcript", "shown"),
             ("x-omni-custom-skills", "1"),
             ("x-omni-use", "a@banana"),
+            ("x-omni-budget", "round=1"),
+            ("x-omni-budget", "rounds"),
+            ("x-omni-budget", "rounds=0"),
+            ("x-omni-budget", "tokens=0"),
+            ("x-omni-budget", "rounds=-1"),
+            ("x-omni-budget", "rounds=+1"),
+            ("x-omni-budget", "rounds=1.5"),
+            ("x-omni-budget", "rounds="),
+            ("x-omni-budget", "wall_ms=99999999999999999999"),
+            ("x-omni-budget", "rounds=1, rounds=2"),
         ] {
             let error = read(&[(name, value)]).unwrap_err().to_string();
             assert!(error.contains(name), "{error}");

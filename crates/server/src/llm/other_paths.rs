@@ -18,13 +18,14 @@ use serde::Deserialize;
 
 use super::failure::{self, error};
 use super::receive::target;
+use super::stored_answers::{self, Asked};
 use super::upstream::{ClientCredential, Forwarded, Remote, response_headers};
 use crate::app::App;
 use crate::caller::Caller;
 use crate::error::render::Spoken;
 
 /// POST paths behind `/v1/` that hold nothing of anybody's.
-const SHARED: [&str; 11] = [
+const SHARED: [&str; 10] = [
     "embeddings",
     "moderations",
     "audio/speech",
@@ -34,10 +35,9 @@ const SHARED: [&str; 11] = [
     "images/edits",
     "images/variations",
     "messages/count_tokens",
-    "responses/input_tokens",
-    "responses/input_tokens/count",
+    stored_answers::INPUT_TOKENS,
 ];
-/// The same as methods of a Gemini model.
+/// The same as methods of a Gemini model; `predict` makes images.
 const SHARED_METHODS: [&str; 4] = ["countTokens", "embedContent", "batchEmbedContents", "predict"];
 
 /// A request on another path than those of the chats.
@@ -71,11 +71,21 @@ pub(super) async fn answer(app: &App, caller: &Caller, other: Other) -> Response
 }
 
 async fn pass(app: &App, caller: &Caller, other: Other) -> Result<Response, WireError> {
-    let Other { dialect, method, uri, headers, body } = other;
+    let mut other = other;
+    let (dialect, uri) = (other.dialect, other.uri.clone());
     let Some(path) = plain(uri.path()) else {
         let message = "the path has segments that lead elsewhere; write it without `.` and `..`";
         return Err(error(StatusCode::BAD_REQUEST, "bad_request", message));
     };
+    if let Some(asked) = Asked::read(dialect, &other.method, path)
+        && let Some(response) = stored_answers::answer(app, caller, asked, &mut other).await?
+    {
+        return Ok(response);
+    }
+    if path == stored_answers::INPUT_TOKENS && dialect.provider() == "openai" {
+        stored_answers::rename_previous(app, caller, &mut other).await?;
+    }
+    let Other { method, headers, body, .. } = other;
     let own = ClientCredential::find(&headers, uri.query());
     let (named, body) = model_in(&headers, body).await?;
     let model = model_of(path).or(named.as_deref());
@@ -86,21 +96,13 @@ async fn pass(app: &App, caller: &Caller, other: Other) -> Result<Response, Wire
     if !allowed {
         return Err(forbidden(&method, uri.path()));
     }
-    forward(upstream, dialect, method, &uri, &headers, own.as_ref(), body).await
+    let target = target(&uri);
+    let (headers, credential) = (&headers, own.as_ref());
+    forward(upstream, Forwarded { dialect, method, target: &target, headers, credential, body }).await
 }
 
 /// Passes a request on and its answer back.
-pub(super) async fn forward(
-    upstream: &Remote,
-    dialect: &dyn Dialect,
-    method: Method,
-    uri: &Uri,
-    headers: &HeaderMap,
-    credential: Option<&ClientCredential>,
-    body: Body,
-) -> Result<Response, WireError> {
-    let target = target(uri);
-    let request = Forwarded { dialect, method, target: &target, headers, credential, body };
+pub(super) async fn forward(upstream: &Remote, request: Forwarded<'_>) -> Result<Response, WireError> {
     let answer = upstream.forward(request).await.map_err(|e| failure::from_send(&e))?;
     let mut response = Response::new(Body::from_stream(answer.body));
     *response.status_mut() = answer.status;
@@ -151,13 +153,18 @@ async fn model_in(headers: &HeaderMap, body: Body) -> Result<(Option<String>, Bo
     if !kind.to_ascii_lowercase().starts_with("application/json") {
         return Ok((None, body));
     }
-    let bytes: Bytes = axum::body::to_bytes(body, PROXY_BODY_BYTES).await.map_err(|cause| {
+    let bytes = whole(body).await?;
+    let named = serde_json::from_slice::<Named>(&bytes).ok().and_then(|named| named.model);
+    Ok((named, Body::from(bytes)))
+}
+
+/// A body in one piece.
+pub(super) async fn whole(body: Body) -> Result<Bytes, WireError> {
+    axum::body::to_bytes(body, PROXY_BODY_BYTES).await.map_err(|cause| {
         tracing::debug!(error = &cause as &dyn std::error::Error, "a request body could not be read");
         let message = format!("the body broke off or is larger than {PROXY_BODY_BYTES} bytes; send less");
         error(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", message)
-    })?;
-    let named = serde_json::from_slice::<Named>(&bytes).ok().and_then(|named| named.model);
-    Ok((named, Body::from(bytes)))
+    })
 }
 
 /// No upstream has this path.
@@ -199,6 +206,9 @@ mod tests {
             ("POST", "/v1/embeddings"),
             ("POST", "/v1/audio/transcriptions"),
             ("POST", "/v1/messages/count_tokens"),
+            ("POST", "/v1/responses/input_tokens"),
+            ("POST", "/v1beta/models/m:batchEmbedContents"),
+            ("POST", "/v1beta/models/m:predict"),
             ("POST", "/v1beta/models/m:countTokens"),
             ("POST", "/v1beta/models/m:embedContent"),
         ] {
@@ -215,6 +225,9 @@ mod tests {
             ("POST", "/v1/messages/batches"),
             ("POST", "/v1beta/cachedContents"),
             ("POST", "/v1beta/models/m:generateAnswer"),
+            ("POST", "/v1beta/models/m:predictLongRunning"),
+            ("POST", "/v1beta/models/m:asyncBatchEmbedContent"),
+            ("POST", "/v1/responses/compact"),
             ("POST", "/v1/models/a/b:countTokens"),
             ("GET", "/v1/models/../files"),
             ("GET", "/v1/models/%2E%2e/files"),

@@ -3,6 +3,7 @@
 //! Everything that can be refused is refused here, before a byte goes to an upstream.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::rejection::BytesRejection;
 use axum::http::{HeaderMap, StatusCode, Uri};
@@ -10,13 +11,15 @@ use axum::response::Response;
 use bytes::Bytes;
 use dialects::{ClientRequest, Dialect, WireError};
 use domain::limits::PROXY_BODY_BYTES;
-use domain::{Scope, SkillRef};
+use domain::{Policy, Scope, Skill, SkillRef};
 
+use super::budgets::Budgets;
 use super::options::Options;
 use super::upstream::{ClientCredential, Upstream};
 use super::{failure, inject, kept, respond};
 use crate::app::App;
 use crate::caller::Caller;
+use crate::http::{self, query};
 
 /// A request that may go on.
 pub(super) struct Received {
@@ -35,9 +38,26 @@ pub(super) struct Received {
     /// The conversation, when known.
     pub(super) session: Option<String>,
     pub(super) turn_id: String,
+    /// Bounds of this turn: the gateway's, narrowed by the key's and the request's.
+    pub(super) budgets: Budgets,
+    /// `Idempotency-Key`, for runs that happen once however often the request comes.
+    pub(super) idempotency_key: Option<String>,
 }
 
 impl Received {
+    /// The policy of a skill for this caller: what an operator set for the key, else for the process, else the
+    /// skill's own.
+    pub(super) fn policy(&self, skill: &Skill) -> Policy {
+        let allowed = self.app.config.allowed.contains(&skill.name).then_some(Policy::Auto);
+        self.caller.policy(&skill.name).or(allowed).unwrap_or(skill.policy)
+    }
+
+    /// How long a call may wait for a person.
+    pub(super) fn approval_wait(&self) -> Duration {
+        let waits = &self.app.config.approval;
+        if self.request.stream { waits.stream } else { waits.plain }
+    }
+
     /// Whether skills that are not built in may run.
     pub(super) fn custom_allowed(&self) -> bool {
         self.caller.custom_skills() && !self.options.custom_off
@@ -85,16 +105,23 @@ fn read(
     let request = dialect.read_request(&target(uri), body);
     let request =
         request.map_err(|e| failure::error(StatusCode::BAD_REQUEST, "bad_request", e.to_string()))?;
-    let fit = options.fit(dialect, &request);
+    let fit = options.fit(&request);
     fit.map_err(|e| failure::error(StatusCode::BAD_REQUEST, "bad_header", e.to_string()))?;
     let named = named(&options, &request)?;
     let upstream = app.upstreams.pick(dialect.name(), &request.model);
     let upstream = upstream.ok_or_else(|| no_upstream(&app, dialect, &request.model))?;
     let user = options.user.clone().or_else(|| request.user.clone());
+    if caller.requires_user() && user.is_none() {
+        return Err(no_user(dialect));
+    }
     let session = options.session.clone();
     let session = session.or_else(|| session_of(&caller, user.as_deref(), begins(&request)));
     let credential = ClientCredential::find(&headers, uri.query());
     let turn_id = domain::ids::new_id();
+    let budgets = app.config.budgets.narrowed(caller.budgets()).narrowed(options.budgets);
+    let idempotency_key = http::idempotency_key(&headers);
+    let idempotency_key =
+        idempotency_key.map_err(|e| failure::error(StatusCode::BAD_REQUEST, "bad_header", e))?;
     Ok(Received {
         app,
         dialect,
@@ -108,14 +135,15 @@ fn read(
         user,
         session,
         turn_id,
+        budgets,
+        idempotency_key,
     })
 }
 
 /// Path and query as an upstream may see them: a key in the query is a credential, and not for its log.
 pub(super) fn target(uri: &Uri) -> String {
-    let query = uri.query().unwrap_or_default().split('&');
-    let query: Vec<_> = query.filter(|pair| !pair.is_empty() && !pair.starts_with("key=")).collect();
-    if query.is_empty() { uri.path().to_owned() } else { format!("{}?{}", uri.path(), query.join("&")) }
+    let query = query::without(uri.query().unwrap_or_default(), query::is_credential);
+    if query.is_empty() { uri.path().to_owned() } else { format!("{}?{query}", uri.path()) }
 }
 
 fn named(options: &Options, request: &ClientRequest) -> Result<Vec<SkillRef>, WireError> {
@@ -140,6 +168,15 @@ fn unreadable(rejection: &BytesRejection) -> WireError {
         "bad_request",
         "the body could not be read to its end; send it again",
     )
+}
+
+fn no_user(dialect: &dyn Dialect) -> WireError {
+    let message = format!(
+        "chats of this API key have to say who the end user is: send `x-omni-user`, or the body's own user field \
+         where {} has one",
+        dialect.name()
+    );
+    failure::error(StatusCode::BAD_REQUEST, "missing_user", message)
 }
 
 fn no_upstream(app: &App, dialect: &dyn Dialect, model: &str) -> WireError {
@@ -177,6 +214,7 @@ mod tests {
         let target = |text: &str| target(&text.parse().unwrap());
         assert_eq!(target("/v1/messages?beta=true&key=secret"), "/v1/messages?beta=true");
         assert_eq!(target("/v1/messages?key=secret"), "/v1/messages");
+        assert_eq!(target("/v1/messages?k%65y=osk_1&a=%6Fsk_2&b=%20"), "/v1/messages?b=%20");
     }
 
     #[test]

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::failure;
 use super::inject::Injected;
+use super::issued;
 use super::receive::Received;
 use super::retry_plain;
 use super::turn::{Broken, Done, Loop, Turn, refused};
@@ -66,14 +67,16 @@ impl Sink {
 pub(super) async fn pass_through(received: Received, injected: Injected) -> Response {
     let turn = Turn { received, injected };
     match turn.ask(turn.injected.body.clone()).await {
-        Ok(answer) => as_it_came(&turn, answer),
+        Ok(answer) => as_it_came(turn, answer),
         Err(error) => turn.error(&failure::from_send(&error), false),
     }
 }
 
-/// The upstream's answer, unread.
-pub(super) fn as_it_came(turn: &Turn, answer: UpstreamAnswer) -> Response {
-    let mut response = Response::new(Body::from_stream(answer.body));
+/// The upstream's answer, unread but for its id.
+pub(super) fn as_it_came(turn: Turn, answer: UpstreamAnswer) -> Response {
+    let turn = Arc::new(turn);
+    let body = if answer.status.is_success() { issued::watched(&turn, answer.body) } else { answer.body };
+    let mut response = Response::new(Body::from_stream(body));
     *response.status_mut() = answer.status;
     *response.headers_mut() = response_headers(&answer.headers);
     turn.mark(response.headers_mut());

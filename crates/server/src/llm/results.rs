@@ -29,7 +29,13 @@ pub(super) fn bound(content: String, max: usize) -> String {
 
 /// A result.
 pub(super) fn result(call: &Call, content: String, is_error: bool) -> ToolResult {
-    ToolResult { call_id: call.call.id.clone(), name: call.call.name.clone(), content, is_error }
+    ToolResult {
+        call_id: call.call.id.clone(),
+        name: call.call.name.clone(),
+        content,
+        parts: Vec::new(),
+        is_error,
+    }
 }
 
 /// A result that says why nothing was run.

@@ -4,6 +4,7 @@
 
 use axum::http::StatusCode;
 use axum::response::Response;
+use dialects::ToolPlace;
 use registry::SkipReason;
 
 use super::turn::{Broken, Turn};
@@ -11,7 +12,10 @@ use super::{failure, respond};
 
 /// Whether a refusal of round 1 may be about our tools.
 pub(super) fn may_be_ours(turn: &Turn, status: StatusCode) -> bool {
-    status == StatusCode::BAD_REQUEST && turn.received.request.client_tools.is_empty()
+    let request = &turn.received.request;
+    status == StatusCode::BAD_REQUEST
+        && request.client_tools.is_empty()
+        && request.tool_place == ToolPlace::Body
 }
 
 /// Asks without our tools. Refused again, they were not the cause and nothing is remembered: the client gets what
@@ -30,7 +34,7 @@ pub(super) async fn ask_without_tools(mut turn: Turn) -> Response {
                 );
                 upstream.note_tools_refused(model);
             }
-            respond::as_it_came(&turn, answer)
+            respond::as_it_came(turn, answer)
         }
         Err(error) => turn.broken(Broken::Error(failure::from_send(&error)), false),
     }

@@ -19,8 +19,10 @@ use tokio::time::Instant;
 use super::budgets::Spent;
 use super::execute::{self, Memory};
 use super::failure;
-use super::inject::Injected;
+use super::inject::{self, Injected};
+use super::issued;
 use super::kept;
+use super::parts;
 use super::receive::Received;
 use super::respond::Sink;
 use super::upstream::{Question, SendError, UpstreamAnswer};
@@ -110,7 +112,7 @@ impl Loop {
     pub(super) async fn run(&mut self, first: UpstreamAnswer) -> Result<Done, Broken> {
         let turn = Arc::clone(&self.turn);
         let received = &turn.received;
-        let budgets = &received.app.config.budgets;
+        let budgets = &received.budgets;
         let ours = turn.injected.wire_names();
         let mut body = turn.injected.body.clone();
         let mut answer = first;
@@ -121,7 +123,7 @@ impl Loop {
             self.spent.rounds += 1;
             let (mine, theirs): (Vec<&Call>, Vec<&Call>) = round.calls.iter().partition(|c| c.owned);
             let runs = last.is_none() && round.finish == Finish::Normal && !mine.is_empty();
-            let results = if runs { self.run_calls(&mine).await? } else { Vec::new() };
+            let mut results = if runs { self.run_calls(&mine).await? } else { Vec::new() };
             let options = &received.options;
             if runs && options.spliced && !self.sink.is_stream() {
                 self.shows_all = self.answer.splice(&results, options.splice_only);
@@ -129,7 +131,7 @@ impl Loop {
             let stop = match last {
                 Some(reason) => Some(reason),
                 None if !theirs.is_empty() => Some(StopReason::ClientTools),
-                None if !runs || options.splice_only => Some(StopReason::Completed),
+                None if !runs || options.splice_only => Some(self.completed()),
                 None => None,
             };
             if let Some(stop) = stop {
@@ -138,12 +140,30 @@ impl Loop {
             }
             last = self.spent.last_round(budgets);
             let ask = if last.is_some() { Ask::Last } else { Ask::Again };
-            body = received
-                .dialect
-                .follow_up(&received.request, &body, &round, &results, ask, &ours)
-                .map_err(|fault| broken(&fault))?;
-            answer = self.ask_again(&body).await?;
+            let write = |results: &[ToolResult]| {
+                let next = received.dialect.follow_up(&received.request, &body, &round, results, ask, &ours);
+                next.map_err(|fault| broken(&fault))
+            };
+            let mut next = write(&results)?;
+            answer = match self.ask_again(&next).await {
+                Err(Broken::Refused { status, .. }) if parts::may_be_why(status, &results) => {
+                    tracing::warn!(turn = received.turn_id, %status, "asked again without images and files");
+                    for result in &mut results {
+                        result.parts.clear();
+                    }
+                    next = write(&results)?;
+                    self.ask_again(&next).await?
+                }
+                asked => asked?,
+            };
+            body = next;
+            self.answer.asks(&body);
         }
+    }
+
+    /// How a turn ends whose model has answered.
+    fn completed(&self) -> StopReason {
+        if self.spent.approval_pending { StopReason::ApprovalPending } else { StopReason::Completed }
     }
 
     async fn read_round(&mut self, answer: UpstreamAnswer) -> Result<Round, Broken> {
@@ -157,6 +177,7 @@ impl Loop {
             self.sink.flush().await?;
         }
         let round = self.answer.end_round(self.sink.buffer()).map_err(|f| broken(&f))?;
+        self.spent.tokens = self.answer.tokens();
         self.sink.flush().await?;
         Ok(round)
     }
@@ -164,8 +185,9 @@ impl Loop {
     async fn run_calls(&mut self, calls: &[&Call]) -> Result<Vec<ToolResult>, Broken> {
         let plans = execute::plan(&self.turn, calls, &mut self.memory, &mut self.spent);
         let outcomes = self.patiently(execute::run(Arc::clone(&self.turn), plans)).await?;
-        let budgets = &self.turn.received.app.config.budgets;
-        let (results, ids) = execute::settle(outcomes, budgets, &mut self.memory, &mut self.spent);
+        let received = &self.turn.received;
+        let (budgets, media) = (&received.budgets, received.dialect.media(&received.request.model));
+        let (results, ids) = execute::settle(outcomes, budgets, media, &mut self.memory, &mut self.spent);
         self.executions.extend(ids);
         Ok(results)
     }
@@ -181,6 +203,9 @@ impl Loop {
                 Ok(answer) if answer.status.is_success() => None,
                 Ok(answer) => retry_wait(answer.status, &answer.headers, tried),
                 Err(SendError::Connect(..)) => Some(backoff(tried)),
+                Err(SendError::Unavailable { wait, .. }) => {
+                    Some(*wait).filter(|wait| *wait <= RETRY_AFTER_MAX)
+                }
                 Err(SendError::Timeout(_) | SendError::TooLarge) => None,
             };
             match (wait, asked) {
@@ -214,9 +239,14 @@ impl Loop {
         let ending = Ending { omni: Some(omni), input_usage_of_last_round };
         self.answer.finish(&ending, self.sink.buffer()).map_err(|f| broken(&f))?;
         let has_hidden = self.spent.rounds > 1 || last.calls.iter().any(|call| call.owned);
-        if has_hidden && !self.shows_all {
-            kept::keep(&self.turn, body, last, parked, &self.answer.shown()).await;
-        }
+        let shown = self.answer.shown();
+        inject::remember_answer(&self.turn.received, shown.id.as_deref());
+        let keep = async {
+            if has_hidden && !self.shows_all {
+                kept::keep(&self.turn, body, last, parked, &shown).await;
+            }
+        };
+        tokio::join!(keep, issued::note(&self.turn, last, &shown));
         self.sink.flush().await?;
         Ok(Done { stop, rounds: self.spent.rounds, executions: self.executions.clone(), headers })
     }
@@ -234,7 +264,7 @@ impl Loop {
         if !self.sink.is_stream() {
             return Ok(work.await);
         }
-        let pause = self.turn.received.app.config.budgets.keep_alive;
+        let pause = self.turn.received.budgets.keep_alive;
         tokio::pin!(work);
         loop {
             let due: Instant = self.sink.last_sent() + pause;

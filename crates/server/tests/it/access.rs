@@ -14,6 +14,7 @@ fn let_in(answer: &Answer) -> bool {
 
 async fn try_route(gateway: &Gateway, credential: &str, method: &Method, path: &str) -> Answer {
     let path = path.replace("{id}", "018f0000-0000-7000-8000-000000000000");
+    let path = path.replace("executions/stream", "executions/stream?approver=nobody");
     let body = (*method != Method::GET).then(|| json!({}));
     gateway.call(credential, method.as_str(), &path, body).await
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, Request, StatusCode, header};
-use domain::{Annotations, Mode, Policy, Skill, SourceProvider, Version};
+use domain::{Annotations, Mode, Part, Policy, Skill, SourceProvider, Version};
 use executor::{
     ECHO_HANDLER, Echo, Executor, ExecutorConfig, Handler, HandlerError, HandlerTable, Output, RunContext,
 };
@@ -45,6 +45,24 @@ impl Handler for Slow {
         let _on_drop = SetOnDrop(Arc::clone(&self.dropped));
         self.started.store(true, Ordering::SeqCst);
         std::future::pending().await
+    }
+}
+
+/// Returns a text, an image of three bytes for each letter of the input's `text`, and one that no model takes.
+struct Pictures;
+
+#[async_trait::async_trait]
+impl Handler for Pictures {
+    async fn run(&self, input: Map<String, Value>, _ctx: &RunContext) -> Result<Output, HandlerError> {
+        let letters = input["text"].as_str().unwrap_or_default().len();
+        let image = |mime: &str, data: String| Part::Image { mime: mime.to_owned(), data };
+        let parts = vec![
+            Part::Text { text: "a caption".to_owned() },
+            image("image/png", "AAAA".repeat(letters)),
+            image("image/tiff", "AAAA".to_owned()),
+        ];
+        let value = Map::from_iter([("drawn".to_owned(), true.into())]);
+        Ok(Output { value, parts, sandboxed: None })
     }
 }
 
@@ -125,6 +143,7 @@ impl Gateway {
         let mut handlers = HandlerTable::default();
         handlers.register(ECHO_HANDLER, Arc::new(Echo));
         handlers.register("slow-handler", Arc::new(slow));
+        handlers.register("picture-handler", Arc::new(Pictures));
         let known = Known {
             handlers: handlers.names().map(str::to_owned).collect(),
             builtins: BTreeMap::from([("file_write".to_owned(), "writes a file".to_owned())]),
@@ -136,6 +155,7 @@ impl Gateway {
             store,
             upstreams: Upstreams::new(setup.upstreams, setup.demo).unwrap(),
             unavailable: Arc::new(BTreeMap::from([("file_write".to_owned(), "no workspace".to_owned())])),
+            sticky: None,
             config: ServerConfig {
                 management_token_hash: TOKEN_HASH.to_owned(),
                 loopback: setup.loopback,
@@ -145,6 +165,8 @@ impl Gateway {
                 input_usage_of_last_round: false,
                 select: registry::SelectLimits::default(),
                 with_client_tools: registry::WithClientTools::default(),
+                approval: server::ApprovalWaits::default(),
+                allowed: std::collections::BTreeSet::new(),
             },
         });
         Self { router: router(Arc::clone(&app)), app, started, dropped, _folder: folder }

@@ -7,15 +7,18 @@
 )]
 
 mod access;
+mod breaker;
 mod credentials;
 mod executions;
 mod fuzz;
 mod harness;
 mod http;
 mod install;
+mod key_settings;
 mod keys;
 mod listener;
 mod other_paths;
+mod parts;
 mod reference;
 mod settings;
 mod skills;

@@ -166,7 +166,7 @@ async fn the_servers_credential_opens_only_what_is_nobodys() {
     let (_, wide) = gateway.key("wide", &["proxy", "passthrough"]).await;
     let paths = [
         ("GET", "/v1/files"),
-        ("GET", "/v1/responses/resp_1"),
+        ("POST", "/v1/responses/compact"),
         ("DELETE", "/v1/files/f"),
         ("DELETE", "/v1/models/ft:m"),
         ("POST", "/v1/messages/batches"),
@@ -193,6 +193,51 @@ async fn the_servers_credential_opens_only_what_is_nobodys() {
         assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{path}");
     }
     assert_eq!(provider.count(), before);
+}
+
+#[tokio::test]
+async fn ids_that_the_key_was_not_given_are_not_found() {
+    let provider = Provider::start().await;
+    let gateway = gateway(vec![upstream(&provider.base, true)], true).await;
+    let (_, plain) = gateway.key("plain", &["proxy"]).await;
+    let (_, wide) = gateway.key("wide", &["proxy", "passthrough"]).await;
+    for (method, path) in [
+        ("GET", "/v1/responses/resp_1"),
+        ("DELETE", "/v1/responses/resp_1"),
+        ("POST", "/v1/responses/resp_1/cancel"),
+        ("GET", "/v1/responses/resp_1/input_items"),
+    ] {
+        let before = provider.count();
+        let answer = gateway.call(&plain, method, path, None).await;
+        assert_eq!(answer.status, StatusCode::NOT_FOUND, "{method} {path}");
+        assert_eq!(answer.json()["error"]["type"], "not_found_error", "{method} {path}");
+        assert_eq!(provider.count(), before, "{method} {path}");
+        gateway.call(&wide, method, path, None).await.ok();
+        assert_eq!(provider.last().1, path);
+        let own = request(method, path).header("x-omni-key", &plain).header("authorization", "Bearer sk-own");
+        gateway.send(own.body(Body::empty()).unwrap()).await.ok();
+        assert_eq!(provider.last().2["authorization"], "Bearer sk-own");
+    }
+}
+
+#[tokio::test]
+async fn an_escaped_key_is_a_credential_like_any_other() {
+    let provider = Provider::start().await;
+    let gateway = gateway(vec![upstream(&provider.base, true)], true).await;
+    let (_, key) = gateway.key("k", &["proxy"]).await;
+    let escaped: String = key.bytes().map(|byte| format!("%{byte:02x}")).collect::<Vec<_>>().concat();
+    for query in
+        [format!("k%65y={key}"), format!("key={escaped}&a=%20"), format!("%6b%65%79={escaped}&&a=%20")]
+    {
+        get(&gateway, &format!("/v1beta/models?{query}"), &[]).await.ok();
+        let (_, target, headers, _) = provider.last();
+        let left = if query.contains("&a") { "/v1beta/models?a=%20" } else { "/v1beta/models" };
+        assert_eq!((target.as_str(), &headers["x-goog-api-key"]), (left, &"sk-server".parse().unwrap()));
+    }
+    let key_of_their_own = format!("/v1beta/models?k%65y=AI%7Aa&other={key}");
+    get(&gateway, &key_of_their_own, &[("x-omni-key", &key)]).await.ok();
+    let (_, target, headers, _) = provider.last();
+    assert_eq!((target.as_str(), &headers["x-goog-api-key"]), ("/v1beta/models", &"AIza".parse().unwrap()));
 }
 
 #[tokio::test]

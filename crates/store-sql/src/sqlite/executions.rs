@@ -2,22 +2,51 @@
 //! statement, so that two writers cannot both end a run.
 
 use domain::{Door, Execution, Status};
-use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params, params_from_iter};
+use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter};
 use serde_json::{Value, to_string};
 use store::{ExecutionFilter, ExecutionOutcome, Page, PageRequest};
 
 use super::cells::{Cells, signed};
+use super::filter::Conditions;
 use crate::error::{BadRow, SqlError, conflict};
 
 macro_rules! columns {
     () => {
-        "id, skill_id, skill_name, version, api_key_id, user, session_id, turn_id, door, status, duration_ms, attempts, \
-         engine, isolation, created_at, error_message, input, output, parts"
+        columns!("parts")
+    };
+    ($parts:literal) => {
+        concat!(
+            "id, skill_id, skill_name, version, api_key_id, user, session_id, turn_id, door, status, duration_ms, attempts, \
+             engine, isolation, created_at, error_message, input, output, ",
+            $parts
+        )
     };
 }
 
-/// See [`store::Store::create_execution`].
+/// The columns of a row and, last, its approval.
+macro_rules! select {
+    () => {
+        select!("parts")
+    };
+    ($parts:literal) => {
+        concat!(
+            "SELECT ",
+            columns!($parts),
+            ", approval FROM skill_executions LEFT JOIN approvals ON execution_id = id"
+        )
+    };
+}
+
+/// See [`store::Store::create_execution`]. A row that needs a person is not written this way: it could be started.
 pub(super) fn create(connection: &Connection, execution: &Execution) -> Result<(), SqlError> {
+    if execution.approval.is_some() {
+        return Err(SqlError::NotOrdinary);
+    }
+    insert(connection, execution)
+}
+
+/// Writes the row without its approval.
+pub(super) fn insert(connection: &Connection, execution: &Execution) -> Result<(), SqlError> {
     let sql = concat!(
         "INSERT INTO skill_executions (",
         columns!(),
@@ -51,7 +80,8 @@ pub(super) fn create(connection: &Connection, execution: &Execution) -> Result<(
 
 /// See [`store::Store::start_execution`].
 pub(super) fn start(connection: &Connection, id: &str) -> Result<bool, SqlError> {
-    let sql = "UPDATE skill_executions SET status = 'running' WHERE id = ?1 AND status = 'pending'";
+    let sql = "UPDATE skill_executions SET status = 'running' WHERE id = ?1 AND status = 'pending'
+        AND NOT EXISTS (SELECT 1 FROM approvals WHERE execution_id = ?1 AND state <> 'approved')";
     Ok(connection.prepare_cached(sql)?.execute([id])? == 1)
 }
 
@@ -66,7 +96,8 @@ pub(super) fn finish(
     }
     let sql = "UPDATE skill_executions SET status = ?2, output = ?3, parts = ?4, error_message = ?5, duration_ms = ?6,
             attempts = ?7, engine = ?8, isolation = ?9
-        WHERE id = ?1 AND status IN ('pending', 'running')";
+        WHERE id = ?1 AND status IN ('pending', 'running')
+            AND NOT EXISTS (SELECT 1 FROM approvals WHERE execution_id = ?1 AND state = 'waiting')";
     let values = params![
         id,
         outcome.status.as_str(),
@@ -83,21 +114,23 @@ pub(super) fn finish(
 
 /// See [`store::Store::interrupt_executions`]. When the run ended is unknown, so `duration_ms` stays empty.
 pub(super) fn interrupt(connection: &Connection, message: &str) -> Result<u64, SqlError> {
-    let sql = "UPDATE skill_executions SET status = 'error', error_message = ?1 WHERE status IN ('pending', 'running')";
+    // The second condition, a consequence of the first, opens the index of what is no success.
+    let sql = "UPDATE skill_executions SET status = 'error', error_message = ?1
+        WHERE status IN ('pending', 'running') AND status <> 'success' AND id NOT IN (SELECT execution_id FROM approvals WHERE state = 'waiting')";
     let rows = connection.prepare_cached(sql)?.execute([message])?;
     Ok(u64::try_from(rows).unwrap_or(u64::MAX))
 }
 
 /// One execution; a row that cannot be read is an error.
 pub(super) fn one(connection: &Connection, id: &str) -> Result<Option<Execution>, SqlError> {
-    let sql = concat!("SELECT ", columns!(), " FROM skill_executions WHERE id = ?1");
+    let sql = concat!(select!(), " WHERE id = ?1");
     let mut statement = connection.prepare_cached(sql)?;
     let read = statement.query_row([id], |row| Ok(read(row))).optional()?;
     Ok(read.transpose()?)
 }
 
-/// One page, newest first. A row that cannot be read is left out of it with a logged error: the rest of the history
-/// stays usable.
+/// One page, newest first, without the parts, which may be large. A row that cannot be read is left out of it with a
+/// logged error: the rest of the history stays usable.
 pub(super) fn page(
     connection: &Connection,
     filter: &ExecutionFilter,
@@ -119,9 +152,8 @@ pub(super) fn page(
     // The ids of the page come from an index where there is one; only the page's own rows are read whole.
     let select = format!(
         concat!(
-            "SELECT ",
-            columns!(),
-            " FROM skill_executions WHERE id IN
+            select!("'[]' AS parts"),
+            " WHERE id IN
                 (SELECT id FROM skill_executions{} ORDER BY id DESC LIMIT ? OFFSET ?) ORDER BY id DESC"
         ),
         sql
@@ -136,36 +168,6 @@ pub(super) fn page(
         }
     }
     Ok(Page::new(data, u64::try_from(total).unwrap_or(0), page))
-}
-
-/// A WHERE clause with positional values; only fixed words go into the text.
-struct Conditions {
-    sql: String,
-    values: Vec<Box<dyn ToSql>>,
-}
-
-impl Conditions {
-    fn of(filter: &ExecutionFilter) -> Result<Self, SqlError> {
-        let mut all = Self { sql: String::new(), values: Vec::new() };
-        all.add("api_key_id = ?", filter.api_key_id.clone());
-        all.add("skill_id = ?", filter.skill_id.clone());
-        all.add("skill_name = ?", filter.skill_name.clone());
-        all.add("status = ?", filter.status.map(Status::as_str));
-        all.add("door = ?", filter.door.map(Door::as_str));
-        all.add("session_id = ?", filter.session_id.clone());
-        all.add("turn_id = ?", filter.turn_id.clone());
-        all.add("created_ns >= ?", filter.since.as_deref().map(nanoseconds).transpose()?);
-        all.add("created_ns < ?", filter.until.as_deref().map(nanoseconds).transpose()?);
-        Ok(all)
-    }
-
-    fn add<T: ToSql + 'static>(&mut self, condition: &'static str, value: Option<T>) {
-        if let Some(value) = value {
-            self.sql.push_str(if self.values.is_empty() { " WHERE " } else { " AND " });
-            self.sql.push_str(condition);
-            self.values.push(Box::new(value));
-        }
-    }
 }
 
 fn read(row: &Row<'_>) -> Result<Execution, BadRow> {
@@ -190,6 +192,7 @@ fn read(row: &Row<'_>) -> Result<Execution, BadRow> {
         input: cells.json("input")?,
         output: cells.optional_json("output")?,
         parts: cells.json("parts")?,
+        approval: cells.optional_json("approval")?,
     })
 }
 
@@ -199,7 +202,7 @@ fn optional_json(value: Option<&Value>) -> Result<Option<String>, SqlError> {
 }
 
 /// Since 1970; times beyond an i64 (years 1677 to 2262) count as its ends.
-fn nanoseconds(text: &str) -> Result<i64, SqlError> {
+pub(super) fn nanoseconds(text: &str) -> Result<i64, SqlError> {
     let time: jiff::Timestamp =
         text.parse().map_err(|source| SqlError::BadTime { text: domain::text::excerpt(text, 40), source })?;
     let edge = if time < jiff::Timestamp::UNIX_EPOCH { i64::MIN } else { i64::MAX };

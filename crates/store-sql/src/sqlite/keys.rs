@@ -1,8 +1,9 @@
 //! The `api_keys` table. Holds hashes of secrets, never secrets.
 
-use domain::{ApiKey, Scope};
+use domain::{ApiKey, KeySettings, Scope};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
-use serde_json::to_string;
+use serde::Deserialize as _;
+use serde_json::{Map, Value, to_string};
 use store::{KeyUpdate, NewKey, StoreError};
 
 use super::cells::Cells;
@@ -10,21 +11,22 @@ use crate::error::{BadRow, SqlError, conflict};
 
 macro_rules! columns {
     () => {
-        "id, name, scopes, custom_skill_execution_enabled, revoked, created_at, last_used_at"
+        "id, name, scopes, custom_skill_execution_enabled, revoked, settings, created_at, last_used_at"
     };
 }
 
 /// See [`store::Store::create_key`].
 pub(super) fn create(connection: &Connection, key: &NewKey) -> Result<ApiKey, SqlError> {
-    let sql =
-        "INSERT INTO api_keys (id, name, secret_hash, scopes, custom_skill_execution_enabled, created_at)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    let sql = "INSERT INTO api_keys (id, name, secret_hash, scopes, custom_skill_execution_enabled, settings,
+            created_at)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
     let values = params![
         key.id,
         key.name,
         key.secret_hash,
         to_string(&key.scopes)?,
         key.custom_skill_execution_enabled,
+        to_string(&key.settings)?,
         key.created_at,
     ];
     connection.prepare_cached(sql)?.execute(values).map_err(|e| conflict(e, || format!("key {}", key.id)))?;
@@ -58,7 +60,8 @@ pub(super) fn by_hash(connection: &Connection, secret_hash: &str) -> Result<Opti
 pub(super) fn update(connection: &Connection, id: &str, update: &KeyUpdate) -> Result<ApiKey, SqlError> {
     let sql = "UPDATE api_keys SET name = coalesce(?2, name), scopes = coalesce(?3, scopes),
             custom_skill_execution_enabled = coalesce(?4, custom_skill_execution_enabled),
-            revoked = max(revoked, coalesce(?5, 0)), secret_hash = coalesce(?6, secret_hash)
+            revoked = max(revoked, coalesce(?5, 0)), secret_hash = coalesce(?6, secret_hash),
+            settings = coalesce(?7, settings)
         WHERE id = ?1";
     let values = params![
         id,
@@ -67,6 +70,7 @@ pub(super) fn update(connection: &Connection, id: &str, update: &KeyUpdate) -> R
         update.custom_skill_execution_enabled,
         update.revoked,
         update.secret_hash,
+        update.settings.as_ref().map(to_string).transpose()?,
     ];
     connection
         .prepare_cached(sql)?
@@ -104,9 +108,17 @@ fn read(row: &Row<'_>) -> Result<ApiKey, BadRow> {
         scopes: cells.json::<Vec<Scope>>("scopes")?,
         custom_skill_execution_enabled: cells.flag("custom_skill_execution_enabled")?,
         revoked: cells.flag("revoked")?,
+        settings: settings(&mut cells)?,
         created_at: cells.text("created_at")?,
         last_used_at: cells.optional_text("last_used_at")?,
     })
+}
+
+/// Only an object, so that damage is never taken for settings that restrict nothing: a list would be read as fields too.
+fn settings(cells: &mut Cells<'_>) -> Result<KeySettings, BadRow> {
+    let object: Map<String, Value> = cells.json("settings")?;
+    KeySettings::deserialize(Value::Object(object))
+        .map_err(|e| BadRow { column: "settings", problem: format!("is not what it should be: {e}") })
 }
 
 fn not_found(id: &str) -> SqlError {

@@ -19,6 +19,11 @@ struct Migration {
 const ALL: &[Migration] = &[
     Migration { number: 1, name: "init", sql: include_str!("../../migrations/sqlite/0001_init.sql") },
     Migration { number: 2, name: "kept", sql: include_str!("../../migrations/sqlite/0002_kept.sql") },
+    Migration {
+        number: 3,
+        name: "approvals",
+        sql: include_str!("../../migrations/sqlite/0003_approvals.sql"),
+    },
 ];
 
 /// Applies what is missing. Safe to call from several processes at once.

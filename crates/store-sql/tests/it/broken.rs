@@ -3,9 +3,9 @@
 use std::error::Error as _;
 use std::path::Path;
 
-use domain::Version;
+use domain::{Approval, ApprovalState, Execution, Status, Version};
 use rusqlite::Connection;
-use store::{ExecutionFilter, PageRequest, Store as _, StoreError};
+use store::{ApprovalDecision, ExecutionFilter, KeyUpdate, PageRequest, Store as _, StoreError};
 use store_sql::SqliteStore;
 use testkit::store_contract::sample;
 
@@ -105,6 +105,43 @@ async fn the_history_and_the_keys_stay_readable() {
     sql(&path, "UPDATE api_keys SET scopes = '[\"fly\"]' WHERE secret_hash = 'bb'");
     assert_eq!(store.keys().await.unwrap(), [key]);
     assert!(store.key_by_hash("bb").await.is_err(), "what cannot be read opens nothing");
+}
+
+/// Damage is never taken for settings that restrict nothing.
+#[tokio::test]
+async fn a_key_with_unreadable_settings_opens_nothing() {
+    let (_folder, path) = crate::folder();
+    let store = SqliteStore::open(&path).unwrap();
+    let good = store.create_key(sample::key("aa")).await.unwrap();
+    let bad = store.create_key(sample::key("bb")).await.unwrap();
+    let values = ["", "null", "[]", "{", "{\"requireUser\":\"yes\"}", "{\"policies\":{\"x\":\"never\"}}"];
+    for value in values {
+        sql(&path, &format!("UPDATE api_keys SET settings = '{value}' WHERE secret_hash = 'bb'"));
+        assert_eq!(store.keys().await.unwrap(), std::slice::from_ref(&good), "{value}");
+        let error = store.key_by_hash("bb").await.unwrap_err();
+        assert!(error.source().unwrap().to_string().contains("column `settings`"), "{value}");
+    }
+    let repair = KeyUpdate { settings: Some(sample::settings()), ..KeyUpdate::default() };
+    assert_eq!(store.update_key(&bad.id, repair).await.unwrap(), bad);
+}
+
+#[tokio::test]
+async fn an_unreadable_approval_can_still_be_denied_and_never_starts() {
+    let (_folder, path) = crate::folder();
+    let store = SqliteStore::open(&path).unwrap();
+    let approval = Approval::waiting(sample::CHANGED.to_owned());
+    let row = Execution { approval: Some(approval.clone()), ..sample::execution() };
+    store.await_approval(&row, "call").await.unwrap();
+    sql(&path, "UPDATE approvals SET approval = '{}'");
+    assert!(store.execution(&row.id).await.is_err());
+    assert!(!store.start_execution(&row.id).await.unwrap());
+    let page =
+        store.executions(&ExecutionFilter::default(), PageRequest { page: 1, limit: 10 }).await.unwrap();
+    assert_eq!(page.data, []);
+    let denied = Approval { state: ApprovalState::Denied, ..approval };
+    let decision = ApprovalDecision { approval: denied.clone(), input: None, message: Some("no".to_owned()) };
+    let ended = store.decide_approval(&row.id, decision).await.unwrap().unwrap();
+    assert_eq!((ended.status, ended.approval), (Status::Error, Some(denied)));
 }
 
 #[tokio::test]

@@ -11,9 +11,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::Status;
+use domain::{Approval, ApprovalState, Execution, Status};
 use rusqlite::Connection;
-use store::Store as _;
+use store::{ApprovalDecision, Claim, Claimed, Store as _};
 use store_sql::SqliteStore;
 use testkit::store_contract::sample;
 
@@ -48,9 +48,52 @@ async fn write_for_ever(store: Arc<SqliteStore>) {
     }
 }
 
-fn start_child(path: &Path) -> Child {
+/// A claim named after its row.
+fn claim(id: &str) -> Claim {
+    Claim { key: id.to_owned(), fingerprint: "work".to_owned(), now_ms: 0, expires_ms: 1_000 }
+}
+
+/// The second child. Ignored like the first.
+#[test]
+#[ignore = "started by a test below"]
+fn child_that_claims_and_decides_until_it_is_killed() {
+    let path = std::env::var_os(PATH).expect("the parent sets it");
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    runtime.block_on(async {
+        let store = SqliteStore::open(Path::new(&path)).unwrap();
+        let mut tasks = tokio::task::JoinSet::new();
+        for _ in 0..8 {
+            tasks.spawn(claim_and_decide_for_ever(store.clone()));
+        }
+        tasks.join_all().await;
+    });
+}
+
+/// Acknowledges a claimed row as pending, one that waits for a person as running, one that was denied as an error.
+#[expect(clippy::print_stdout, reason = "how the parent learns what was acknowledged")]
+async fn claim_and_decide_for_ever(store: Arc<SqliteStore>) {
+    loop {
+        let once = Execution { skill_name: "once".to_owned(), ..sample::execution() };
+        assert_eq!(store.create_execution_once(&once, &claim(&once.id)).await.unwrap(), None);
+        println!("\nack {} pending", once.id);
+        let approval = Approval::waiting(sample::CHANGED.to_owned());
+        let asked = Execution {
+            skill_name: "asked".to_owned(),
+            approval: Some(approval.clone()),
+            ..sample::execution()
+        };
+        store.await_approval(&asked, &asked.id).await.unwrap();
+        println!("\nack {} running", asked.id);
+        let denied = Approval { state: ApprovalState::Denied, ..approval };
+        let decision = ApprovalDecision { approval: denied, input: None, message: Some("no".to_owned()) };
+        assert!(store.decide_approval(&asked.id, decision).await.unwrap().is_some());
+        println!("\nack {} error", asked.id);
+    }
+}
+
+fn start_child(path: &Path, child: &str) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "crash::child_that_writes_until_it_is_killed", "--ignored", "--nocapture"])
+        .args(["--exact", child, "--ignored", "--nocapture"])
         .env(PATH, path)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -59,8 +102,8 @@ fn start_child(path: &Path) -> Child {
 }
 
 /// The last acknowledged status of each execution. Kills the child some milliseconds after its first line.
-fn kill_while_writing(path: &Path) -> HashMap<String, Status> {
-    let mut child = start_child(path);
+fn kill_while_writing(path: &Path, name: &str) -> HashMap<String, Status> {
+    let mut child = start_child(path, name);
     let mut output = BufReader::new(child.stdout.take().unwrap());
     let mut first = Vec::new();
     while !first.starts_with(b"ack ") {
@@ -96,7 +139,7 @@ async fn what_was_acknowledged_survives_a_kill() {
     let (_folder, path) = crate::folder();
     let mut all: HashMap<String, Status> = HashMap::new();
     for round in 0..10 {
-        let acknowledged = kill_while_writing(&path);
+        let acknowledged = kill_while_writing(&path, "crash::child_that_writes_until_it_is_killed");
         assert!(!acknowledged.is_empty());
         let store = SqliteStore::open(&path).unwrap();
         for (id, status) in &acknowledged {
@@ -120,4 +163,42 @@ async fn what_was_acknowledged_survives_a_kill() {
     let check: String =
         Connection::open(&path).unwrap().query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
     assert_eq!(check, "ok");
+}
+
+/// Rows that one transaction should have written together with another one, and did not.
+const HALVES: [&str; 4] = [
+    "SELECT count(*) FROM claims WHERE execution_id NOT IN (SELECT id FROM skill_executions)",
+    "SELECT count(*) FROM skill_executions WHERE skill_name = 'once' AND id NOT IN (SELECT execution_id FROM claims)",
+    "SELECT count(*) FROM skill_executions LEFT JOIN approvals ON execution_id = id
+        WHERE skill_name = 'asked' AND approval IS NULL",
+    "SELECT count(*) FROM approvals LEFT JOIN skill_executions ON execution_id = id
+        WHERE status IS NOT CASE state WHEN 'waiting' THEN 'pending' ELSE 'error' END",
+];
+
+#[tokio::test]
+async fn claims_and_decisions_survive_a_kill_whole() {
+    let (_folder, path) = crate::folder();
+    for round in 0..6 {
+        let acknowledged =
+            kill_while_writing(&path, "crash::child_that_claims_and_decides_until_it_is_killed");
+        let store = SqliteStore::open(&path).unwrap();
+        for (id, status) in acknowledged {
+            if status == Status::Pending {
+                let taken = store.create_execution_once(&sample::execution(), &claim(&id)).await.unwrap();
+                let first = Claimed { execution_id: id, fingerprint: "work".to_owned() };
+                assert_eq!(taken, Some(first), "round {round}");
+                continue;
+            }
+            let row = store.execution_of_call(&id).await.unwrap();
+            let row = row.unwrap_or_else(|| panic!("round {round}: {id} was acknowledged and is gone"));
+            let decided = row.approval.is_some_and(|approval| approval.state == ApprovalState::Denied);
+            assert!(decided || status != Status::Error, "round {round}: the denial of {id} is lost");
+        }
+        store.close().await;
+        let connection = Connection::open(&path).unwrap();
+        for half in HALVES {
+            let found: u32 = connection.query_row(half, [], |row| row.get(0)).unwrap();
+            assert_eq!(found, 0, "round {round}: {half}");
+        }
+    }
 }

@@ -6,6 +6,7 @@ mod contract;
 mod crash;
 mod files;
 mod round_trip;
+mod upgrade;
 
 use std::path::PathBuf;
 

@@ -126,6 +126,7 @@ fn execution() -> impl Strategy<Value = Execution> {
         attempts: end.3,
         engine: place.0,
         isolation: place.1,
+        approval: None,
         created_at: jiff::Timestamp::from_second(i64::from(place.2)).unwrap().to_string(),
     })
 }

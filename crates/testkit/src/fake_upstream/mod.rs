@@ -44,6 +44,8 @@ pub struct FakeUpstream {
 /// A request as it arrived, and what became of it.
 #[derive(Clone, Debug)]
 pub struct Recorded {
+    /// The method.
+    pub method: String,
     /// Path without query.
     pub path: String,
     /// Headers.

@@ -34,6 +34,11 @@ pub(crate) trait Provider: Send + Sync {
     /// Where the real provider would answer 400 or 401.
     fn check(&self, ask: &Incoming<'_>) -> Result<(), Refusal>;
 
+    /// What is answered on a path that asks no model; none where there is no such path.
+    fn other(&self, _ask: &Other<'_>, _memory: &mut Memory) -> Option<Result<Value, Refusal>> {
+        None
+    }
+
     /// The request with what the provider remembers for it put in.
     fn whole(&self, body: &Value, _memory: &Memory) -> Value {
         body.clone()
@@ -80,6 +85,20 @@ pub(crate) struct Incoming<'a> {
     pub(crate) body: &'a Value,
     /// What was sent before.
     pub(crate) memory: &'a Memory,
+    /// Rules of the script.
+    pub(crate) script: &'a Script,
+}
+
+/// A request that asks no model.
+pub(crate) struct Other<'a> {
+    /// The method.
+    pub(crate) method: &'a str,
+    /// Path without query.
+    pub(crate) path: &'a str,
+    /// The query; empty if there is none.
+    pub(crate) query: &'a str,
+    /// Its headers.
+    pub(crate) headers: &'a HeaderMap,
     /// Rules of the script.
     pub(crate) script: &'a Script,
 }

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use http::HeaderMap;
 use serde_json::Value;
 
@@ -22,7 +24,8 @@ pub(crate) fn common(ask: &Incoming<'_>) -> Result<(), Refusal> {
     }
 }
 
-fn no_leaks(headers: &HeaderMap) -> Result<(), Refusal> {
+/// Refuses the gateway's own headers and keys.
+pub(crate) fn no_leaks(headers: &HeaderMap) -> Result<(), Refusal> {
     for (name, value) in headers {
         if name.as_str().starts_with("x-omni") {
             return Err(Refusal::bad(name.as_str(), format!("header {name} is not for the upstream")));
@@ -122,6 +125,23 @@ fn types(value: &Value) -> bool {
 
 fn strings(value: &Value) -> bool {
     value.as_array().is_some_and(|list| list.iter().all(Value::is_string))
+}
+
+/// Base64 of some bytes.
+pub(crate) fn base64(data: &Value, param: &str) -> Result<(), Refusal> {
+    match data.as_str().map(|data| STANDARD.decode(data)) {
+        Some(Ok(bytes)) if !bytes.is_empty() => Ok(()),
+        _ => Err(Refusal::bad(param, format!("Invalid base64 data in {param}"))),
+    }
+}
+
+/// A data URL of one of these media types.
+pub(crate) fn data_url(url: &Value, types: &[&str], param: &str) -> Result<(), Refusal> {
+    let parts = url.as_str().and_then(|url| url.strip_prefix("data:")?.split_once(";base64,"));
+    match parts {
+        Some((mime, data)) if types.contains(&mime) => base64(&data.into(), param),
+        _ => Err(Refusal::bad(param, format!("Invalid '{param}': expected a data URL of {types:?}"))),
+    }
 }
 
 /// A call id under the nine-character rule.

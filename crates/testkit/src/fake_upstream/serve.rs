@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use super::memory::Memory;
-use super::provider::{Incoming, Provider, Refusal, Reply, ReplyCall, at, word};
+use super::provider::{Incoming, Other, Provider, Refusal, Reply, ReplyCall, at, word};
 use super::{PROVIDERS, Recorded, body};
 use crate::script::{Call, Fault, Round, Script};
 
@@ -144,13 +144,20 @@ async fn handle(state: &Arc<State>, request: Request<Body>) -> io::Result<Respon
         _ => {}
     }
     let json = serde_json::from_slice(&raw).unwrap_or(Value::Null);
-    let record = record(state, path.clone(), parts.headers.clone(), json.clone(), raw);
+    let record = record(state, &parts, json.clone(), raw);
     if parts.method == Method::GET && path == "/v1/models" {
         state.update(record, |record| record.status = 200);
         return Ok(json_response(
             200,
             &json!({"object": "list", "data": [{"id": "fake-model", "object": "model"}]}),
         ));
+    }
+    if let Some(answer) = other(state, &parts) {
+        let (status, body, refusal) = answer;
+        state.update(record, |record| {
+            (record.status, record.refusal, record.finished) = (status, refusal, true);
+        });
+        return Ok(json_response(status, &body));
     }
     let provider = PROVIDERS.iter().find(|provider| parts.method == Method::POST && provider.serves(&path));
     let Some(provider) = provider else {
@@ -164,11 +171,34 @@ async fn handle(state: &Arc<State>, request: Request<Body>) -> io::Result<Respon
     answer(state, *provider, &parts.headers, &json, record).await
 }
 
-fn record(state: &State, path: String, headers: HeaderMap, body: Value, raw: Bytes) -> usize {
+/// The answer on a path that asks no model: status, body, and why it was refused.
+fn other(state: &State, parts: &http::request::Parts) -> Option<(u16, Value, Option<String>)> {
+    let script = Arc::clone(&locked(&state.script));
+    let ask = Other {
+        method: parts.method.as_str(),
+        path: parts.uri.path(),
+        query: parts.uri.query().unwrap_or_default(),
+        headers: &parts.headers,
+        script: &script,
+    };
+    let mut memory = locked(&state.memory);
+    let mut answers = PROVIDERS.iter().copied().filter_map(|provider| {
+        let answer = provider.other(&ask, &mut memory)?;
+        Some((provider, answer))
+    });
+    let (provider, answer) = answers.next()?;
+    Some(match answer {
+        Ok(body) => (200, body, None),
+        Err(refusal) => (refusal.status, provider.error(&refusal), Some(refusal.message)),
+    })
+}
+
+fn record(state: &State, parts: &http::request::Parts, body: Value, raw: Bytes) -> usize {
     let mut records = locked(&state.records);
     records.list.push(Recorded {
-        path,
-        headers,
+        method: parts.method.to_string(),
+        path: parts.uri.path().to_owned(),
+        headers: parts.headers.clone(),
         body,
         raw,
         status: 0,
@@ -237,7 +267,7 @@ async fn answer(
         }
         _ => {}
     }
-    let reply = reply(state, provider, &script, &round, body);
+    let reply = reply(state, provider, &script, &round, [body, &whole]);
     provider.remember(&reply, &mut locked(&state.memory));
     let error_event = match fault {
         Some(Fault::ErrorEvent { message, .. }) => provider.error_event_in(message, body),
@@ -264,8 +294,15 @@ fn halves(text: &str) -> Vec<String> {
     vec![first.to_owned(), second.to_owned()]
 }
 
-fn reply(state: &State, provider: &dyn Provider, script: &Script, round: &Round, body: &Value) -> Reply {
-    let offered = provider.callable(body);
+/// The answer to a body, which is also given with all that the provider remembers for it.
+fn reply(
+    state: &State,
+    provider: &dyn Provider,
+    script: &Script,
+    round: &Round,
+    [body, whole]: [&Value; 2],
+) -> Reply {
+    let offered = provider.callable(whole);
     let thinks = provider.thinks(body);
     let mut reply = Reply {
         number: state.number(),
@@ -329,7 +366,7 @@ fn requests(state: &State) -> Value {
             .map(|(name, value)| (name.to_string(), json!(String::from_utf8_lossy(value.as_bytes()))))
             .collect();
         json!({
-            "path": record.path, "headers": headers, "body": record.body,
+            "method": record.method, "path": record.path, "headers": headers, "body": record.body,
             "raw": String::from_utf8_lossy(&record.raw), "status": record.status,
             "refusal": record.refusal, "finished": record.finished, "abandoned": record.abandoned,
         })

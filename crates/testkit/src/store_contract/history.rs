@@ -22,7 +22,7 @@ async fn ids(store: &Arc<dyn Store>, filter: &ExecutionFilter) -> Vec<String> {
     page.data.into_iter().map(|execution| execution.id).collect()
 }
 
-/// Whole rows, and totals of the filter rather than of the page.
+/// Whole rows but for their parts, and totals of the filter rather than of the page.
 pub async fn newest_first_in_pages(store: Arc<dyn Store>) {
     let mut all = Vec::new();
     for _ in 0..7 {
@@ -36,6 +36,12 @@ pub async fn newest_first_in_pages(store: Arc<dyn Store>) {
         let expected = Page { data: rows.to_vec(), total: 7, page, limit: 3, total_pages: 3 };
         assert_eq!(found, expected);
     }
+    let outcome = sample::outcome();
+    assert!(!outcome.parts.is_empty());
+    store.finish_execution(&all[0].id, outcome.clone()).await.unwrap();
+    let found = store.executions(&filter, PageRequest { page: 1, limit: 1 }).await.unwrap();
+    let expected = Execution { parts: Vec::new(), ..sample::finished(&all[0], &outcome) };
+    assert_eq!(found.data, [expected]);
     let everything = store.executions(&ExecutionFilter::default(), FIRST).await.unwrap();
     assert_eq!((everything.total, everything.total_pages), (8, 1));
 }
@@ -100,6 +106,7 @@ pub async fn filters_combine(store: Arc<dyn Store>) {
         door: Some(wanted.door),
         session_id: wanted.session_id.clone(),
         turn_id: wanted.turn_id.clone(),
+        approval: None,
         since: Some(wanted.created_at.clone()),
         until: Some("2027-01-01T00:00:00Z".to_owned()),
     };

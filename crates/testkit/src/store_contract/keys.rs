@@ -16,6 +16,7 @@ pub async fn a_key_is_found_by_its_hash(store: Arc<dyn Store>) {
         scopes: new.scopes.clone(),
         custom_skill_execution_enabled: true,
         revoked: false,
+        settings: new.settings.clone(),
         created_at: new.created_at.clone(),
         last_used_at: None,
     };
@@ -111,6 +112,18 @@ pub async fn touching_notes_the_time(store: Arc<dyn Store>) {
     let touched = ApiKey { last_used_at: Some(CHANGED.to_owned()), ..key };
     assert_eq!(store.keys().await.unwrap(), [touched]);
     store.touch_key("nothing", CHANGED).await.unwrap();
+}
+
+/// A part of them is never left behind.
+pub async fn settings_are_kept_whole_and_replaced_whole(store: Arc<dyn Store>) {
+    let key = store.create_key(sample::key("aa")).await.unwrap();
+    assert_eq!(key.settings, sample::settings());
+    let update = KeyUpdate { name: Some("other".to_owned()), ..KeyUpdate::default() };
+    assert_eq!(store.update_key(&key.id, update).await.unwrap().settings, sample::settings());
+    let settings = domain::KeySettings { require_user: true, ..domain::KeySettings::default() };
+    let update = KeyUpdate { settings: Some(settings.clone()), ..KeyUpdate::default() };
+    assert_eq!(store.update_key(&key.id, update).await.unwrap().settings, settings);
+    assert_eq!(store.key_by_hash("aa").await.unwrap().unwrap().settings, settings);
 }
 
 /// Names are exact.

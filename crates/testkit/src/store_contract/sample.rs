@@ -1,7 +1,8 @@
 //! Rows to write. Every field has a value of its own, so that two mixed-up columns show.
 
 use domain::{
-    Annotations, Door, Execution, Mode, Part, Policy, Scope, Skill, SourceProvider, Status, Version, ids,
+    Annotations, Door, Execution, KeySettings, Mode, OnDisconnect, Part, Policy, Scope, Skill,
+    SourceProvider, Status, TurnBudgets, Version, ids,
 };
 use serde_json::json;
 use store::{ExecutionOutcome, NewKey, SkillUpdate};
@@ -77,6 +78,7 @@ pub fn execution() -> Execution {
         attempts: 0,
         engine: None,
         isolation: None,
+        approval: None,
         created_at: CREATED.to_owned(),
     }
 }
@@ -132,6 +134,17 @@ pub fn key(secret_hash: &str) -> NewKey {
         secret_hash: secret_hash.to_owned(),
         scopes: vec![Scope::Proxy, Scope::ReadSkills],
         custom_skill_execution_enabled: true,
+        settings: settings(),
         created_at: CREATED.to_owned(),
+    }
+}
+
+/// Settings of a key, with something in every field.
+pub fn settings() -> KeySettings {
+    KeySettings {
+        budgets: TurnBudgets { rounds: Some(3), tokens: Some(u64::MAX), ..TurnBudgets::default() },
+        policies: [("reverse-text".to_owned(), Policy::Hybrid)].into(),
+        require_user: true,
+        on_disconnect: OnDisconnect::Finish,
     }
 }

@@ -33,7 +33,8 @@ pub(crate) async fn message(fake: &FakeUpstream, body: &Value) -> (u16, Value) {
     json(post(fake, "/v1/messages", body).await).await
 }
 
-async fn json(response: Response) -> (u16, Value) {
+/// The status and the JSON of an answer.
+pub(crate) async fn json(response: Response) -> (u16, Value) {
     let status = response.status().as_u16();
     (status, serde_json::from_slice(&response.bytes().await.unwrap()).unwrap())
 }

@@ -50,7 +50,14 @@ async fn refuses_what_the_real_one_refuses() {
     let config = |config: Value| with("/toolConfig", json!({"functionCallingConfig": config}));
     let part = |part: Value| with("/contents/0/parts/0", part);
     let response = |response: Value| with("/contents/2/parts/1", json!({"functionResponse": response}));
+    let call = json!({"functionCall": {"name": "f", "args": {}}});
+    let result = json!({"functionResponse": {"name": "f", "response": {}}});
+    let model = |parts: Value| json!({"role": "model", "parts": parts});
+    let user = json!({"role": "user", "parts": [{"text": "hi"}]});
+    let spliced = |parts: Value| with("/contents", json!([user, model(parts), user]));
     let table = [
+        ("a call and its response in one content", spliced(json!([call, result, {"text": "done"}]))),
+        ("a response of the model's", spliced(json!([result]))),
         ("an unknown word", schema("additionalProperties", json!(false))),
         ("another", with(&format!("{parameters}/$schema"), json!("x"))),
         ("no items", with(&format!("{parameters}/properties/a"), json!({"type": "ARRAY"}))),

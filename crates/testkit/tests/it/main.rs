@@ -7,6 +7,8 @@
 
 mod client;
 mod gemini;
+mod held;
+mod media;
 mod refusals_anthropic_messages;
 mod refusals_openai_chat;
 mod refusals_openai_responses;

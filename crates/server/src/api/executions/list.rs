@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::{Extension, Json};
-use domain::{Door, Execution, Status};
+use domain::{ApprovalState, Door, Execution, Status};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use store::{ExecutionFilter, Page};
@@ -31,6 +31,11 @@ pub(crate) async fn list(
         skill_id,
         skill_name,
         status: query.word("status", &Status::ALL.map(Status::as_str), Status::parse),
+        approval: query.word(
+            "approval",
+            &ApprovalState::ALL.map(ApprovalState::as_str),
+            ApprovalState::parse,
+        ),
         door: query.word("door", &["loop", "rest"], Door::parse),
         session_id: query.text("session"),
         turn_id: query.text("turn"),
@@ -40,7 +45,10 @@ pub(crate) async fn list(
     let wanted = page(&mut query);
     query.finish()?;
     let named = owner::named(&caller, named)?;
-    let own = (!caller.is_management()).then(|| caller.owner().to_owned());
+    // Whoever decides sees what waits, whose ever it is.
+    let sees_all = caller.is_management()
+        || (filter.approval == Some(ApprovalState::Waiting) && caller.decider().is_some());
+    let own = (!sees_all).then(|| caller.owner().to_owned());
     let filter = ExecutionFilter { api_key_id: own.or(named), ..filter };
     Ok(Json(app.executor.list_executions(&filter, wanted).await?))
 }
@@ -51,13 +59,22 @@ pub(crate) async fn get(
     Extension(caller): Extension<Caller>,
     Id(id): Id,
 ) -> Result<Json<Value>, ApiError> {
-    let found = app.executor.get_execution(&id).await?;
-    let own = found.filter(|e| caller.is_management() || e.api_key_id == caller.owner());
-    let execution = own.ok_or_else(|| {
-        let id = domain::text::excerpt(&id, 60);
-        ApiError::new(Code::ExecutionNotFound, format!("no execution `{id}` of yours"))
-    })?;
+    let execution = visible(&app, &caller, &id).await?;
     Ok(Json(json!({"execution": execution})))
+}
+
+/// The row, if the caller may see it: its own, one that asked for a person's word where it may give that, or any.
+pub(super) async fn visible(app: &App, caller: &Caller, id: &str) -> Result<Execution, ApiError> {
+    let found = app.executor.get_execution(id).await?;
+    let may_see = |e: &Execution| {
+        caller.is_management()
+            || e.api_key_id == caller.owner()
+            || (e.approval.is_some() && caller.decider().is_some())
+    };
+    found.filter(may_see).ok_or_else(|| {
+        let id = domain::text::excerpt(id, 60);
+        ApiError::new(Code::ExecutionNotFound, format!("no execution `{id}` of yours"))
+    })
 }
 
 fn time(text: &str) -> Result<String, &'static str> {

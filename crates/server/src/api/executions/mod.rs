@@ -1,4 +1,7 @@
-//! `/api/skills/executions`: the history ([`list`]) and a person's own runs ([`run`]).
+//! `/api/skills/executions`: the history ([`list`]), a person's own runs ([`run`]), decisions about calls that wait
+//! ([`decide`]), and what happens at the moment ([`stream`]).
 
+pub(crate) mod decide;
 pub(crate) mod list;
 pub(crate) mod run;
+pub(crate) mod stream;

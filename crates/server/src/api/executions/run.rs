@@ -1,9 +1,11 @@
 //! `POST /api/skills/executions`: a person's own act. Every run that started is a 200, whatever its status.
 //!
-//! A client that goes away drops the handler's future, and with it the run.
+//! A client that goes away drops the handler's future, and with it the run, unless it sent an `Idempotency-Key`: then
+//! the same request, sent again, gets the outcome.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::FromRequest as _;
 use axum::extract::{Request, State};
@@ -18,7 +20,7 @@ use crate::api::owner;
 use crate::app::App;
 use crate::caller::Caller;
 use crate::error::{ApiError, Code};
-use crate::http::{Fields, Object};
+use crate::http::{Fields, Object, idempotency_key};
 
 /// A day: more is a slip. The executor's own maximum holds below it.
 const TIMEOUT_MS: u64 = 86_400_000;
@@ -35,6 +37,7 @@ pub(crate) async fn run(
     if !app.executor.is_enabled() {
         return Err(Refusal::SkillsDisabled.into());
     }
+    let key = idempotency_key(request.headers()).map_err(|e| ApiError::new(Code::BadHeader, e))?;
     let Object(body) = Object::from_request(request, &()).await?;
     let asked = read(Fields::from(body))?;
     let named = owner::named(&caller, asked.api_key_id)?;
@@ -47,12 +50,18 @@ pub(crate) async fn run(
         let message = format!("the skill `{}` cannot run: {reason}", entry.skill.identity());
         return Err(ApiError::new(Code::SkillBroken, message));
     }
+    let api_key_id = named.unwrap_or_else(|| caller.owner().to_owned());
     let run = Run {
+        policy: entry.skill.policy,
+        approval_wait: Duration::ZERO,
+        // A client that may ask again wants the run to go on when it has to.
+        outlives_caller: key.is_some(),
+        once: key.map(|key| once(&api_key_id, &key)),
         skill: Arc::new(entry.skill.clone()),
         input_schema: Arc::new(entry.input().clone()),
         output_schema: entry.output.clone().map(Arc::new),
         input: asked.input,
-        api_key_id: named.unwrap_or_else(|| caller.owner().to_owned()),
+        api_key_id,
         user: None,
         session_id: asked.session_id,
         turn_id: None,
@@ -63,6 +72,12 @@ pub(crate) async fn run(
     };
     let execution = app.executor.execute(run).await?;
     Ok(Json(json!({"execution": execution})))
+}
+
+/// The name of a run that a client may ask for again.
+fn once(owner: &str, key: &str) -> String {
+    // Lengths keep ("ab", "c") and ("a", "bc") apart.
+    domain::ids::sha256_hex(format!("rest {} {owner} {} {key}", owner.len(), key.len()))
 }
 
 struct Asked {

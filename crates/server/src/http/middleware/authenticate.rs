@@ -15,6 +15,7 @@ use super::host;
 use crate::app::App;
 use crate::caller::Caller;
 use crate::error::ApiError;
+use crate::http::query;
 use crate::keyring::hash_secret;
 
 /// What authentication found; in the extensions of every request.
@@ -94,16 +95,15 @@ fn is_management(secret: &str, app: &App) -> bool {
     !secret.is_empty() && bool::from(hash_secret(secret).as_bytes().ct_eq(known))
 }
 
-/// Takes `key=osk_...` out of the query; the new address only if there was one.
+/// Takes a `key` of this gateway out of the query; the new address only if there was one.
 fn take_query_key(uri: &Uri) -> (Option<Uri>, Option<String>) {
-    let query = uri.query().unwrap_or_default();
-    let key = query.split('&').find_map(|p| p.strip_prefix("key=")).filter(|k| k.starts_with("osk_"));
-    let Some(key) = key else { return (None, None) };
-    let kept: Vec<_> = query.split('&').filter(|p| !p.starts_with("key=osk_")).collect();
+    let text = uri.query().unwrap_or_default();
+    let Some(key) = query::keys(text).find(|key| key.starts_with("osk_")) else { return (None, None) };
+    let kept = query::without(text, |_, value| query::is_ours(value));
     let mark = if kept.is_empty() { "" } else { "?" };
     let mut parts = uri.clone().into_parts();
-    parts.path_and_query = format!("{}{mark}{}", uri.path(), kept.join("&")).parse().ok();
-    (Uri::from_parts(parts).ok(), Some(key.to_owned()))
+    parts.path_and_query = format!("{}{mark}{kept}", uri.path()).parse().ok();
+    (Uri::from_parts(parts).ok(), Some(key))
 }
 
 async fn identify(secret: &str, app: &App) -> Result<Login, ApiError> {
@@ -144,6 +144,8 @@ mod tests {
         assert_eq!(uri.unwrap().to_string(), "/v1beta/models/m:generateContent?alt=sse");
         assert_eq!(key.as_deref(), Some("osk_1"));
         assert_eq!(take("/v1/x?key=osk_1").0.unwrap().to_string(), "/v1/x");
+        let (uri, key) = take("/v1/x?k%65y=%6fsk_1&a=%20");
+        assert_eq!((uri.unwrap().to_string().as_str(), key.as_deref()), ("/v1/x?a=%20", Some("osk_1")));
         assert_eq!(take("/v1/x?key=AIza").0, None);
         assert_eq!(take("/v1/x").0, None);
     }

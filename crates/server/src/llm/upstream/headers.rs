@@ -5,6 +5,7 @@
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 
 use super::{UpstreamConfig, UpstreamsError};
+use crate::http::query;
 
 /// Named in RFC 9110 7.6.1 as valid for one hop only, or describing a body that we rewrite.
 const ONE_HOP: [&str; 11] = [
@@ -56,9 +57,8 @@ impl ClientCredential {
                 .then(|| Self { name, value: value.clone() })
         });
         header.or_else(|| {
-            let key = query?.split('&').find_map(|pair| pair.strip_prefix("key="))?;
-            let value = HeaderValue::from_str(key).ok()?;
-            is_foreign(key).then_some(Self { name: GOOGLE, value })
+            let key = query::keys(query?).find(|key| is_foreign(key))?;
+            Some(Self { name: GOOGLE, value: HeaderValue::from_str(&key).ok()? })
         })
     }
 
@@ -72,7 +72,7 @@ impl ClientCredential {
 
 fn is_foreign(secret: &str) -> bool {
     let secret = secret.trim();
-    !secret.is_empty() && !secret.starts_with("osk_") && !secret.starts_with("omt_")
+    !secret.is_empty() && !query::is_ours(secret)
 }
 
 /// The headers of an upstream's configuration.
@@ -170,7 +170,7 @@ mod tests {
         assert!(find(&[("authorization", "Bearer sk-1")], None).is_some());
         assert!(find(&[("x-api-key", "sk-ant")], None).is_some());
         let mut up = HeaderMap::new();
-        find(&[], Some("alt=sse&key=AIza")).unwrap().apply(&mut up);
+        find(&[], Some("alt=sse&k%65y=AI%7Aa")).unwrap().apply(&mut up);
         assert_eq!(up["x-goog-api-key"], "AIza");
     }
 }

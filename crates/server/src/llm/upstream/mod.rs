@@ -3,6 +3,7 @@
 //! An upstream takes a finished body in its own dialect and streams bytes back. It never looks into either, and
 //! never learns what a skill is.
 
+mod breaker;
 mod demo;
 mod headers;
 mod remote;
@@ -50,6 +51,8 @@ pub struct UpstreamConfig {
     pub first_byte_timeout: Duration,
     /// Longest silence inside an answer.
     pub idle_timeout: Duration,
+    /// How long it is not asked after it could not be reached five times in a row.
+    pub pause: Duration,
 }
 
 impl UpstreamConfig {
@@ -68,6 +71,7 @@ impl UpstreamConfig {
             connect_timeout: Duration::from_secs(10),
             first_byte_timeout: Duration::from_mins(10),
             idle_timeout: Duration::from_mins(5),
+            pause: Duration::from_secs(10),
         }
     }
 }
@@ -136,8 +140,15 @@ pub(crate) enum SendError {
     Connect(String, #[source] reqwest::Error),
     #[error("upstream `{0}` did not answer in time")]
     Timeout(String),
+    #[error("upstream `{name}` could not be reached several times in a row; ask again in {} s", whole_seconds(*.wait))]
+    Unavailable { name: String, wait: Duration },
     #[error("the body is larger than {PROXY_BODY_BYTES} bytes; send less")]
     TooLarge,
+}
+
+/// A wait in seconds, rounded up: 1 at least.
+pub(crate) fn whole_seconds(wait: Duration) -> u64 {
+    (wait.as_secs() + u64::from(wait.subsec_nanos() > 0)).max(1)
 }
 
 /// One round's question.

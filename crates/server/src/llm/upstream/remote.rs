@@ -14,6 +14,7 @@ use http_body_util::{LengthLimitError, Limited};
 use hyper::body::Body as _;
 use registry::SkipReason;
 
+use super::breaker::{Breaker, Leave};
 use super::headers::{ClientCredential, configured_headers, forwarded_headers, request_headers};
 use super::tool_support::ToolSupport;
 use super::{
@@ -28,6 +29,7 @@ pub(crate) struct Remote {
     /// Set on every request.
     extra: HeaderMap,
     tools: ToolSupport,
+    breaker: Breaker,
 }
 
 impl Remote {
@@ -48,7 +50,8 @@ impl Remote {
             .no_proxy()
             .build()
             .map_err(UpstreamsError::Client)?;
-        Ok(Self { config, base, client, extra, tools: ToolSupport::new(never) })
+        let breaker = Breaker::new(config.pause);
+        Ok(Self { config, base, client, extra, tools: ToolSupport::new(never), breaker })
     }
 
     /// Whether this credential of the client's goes up in place of the server's.
@@ -86,16 +89,38 @@ impl Remote {
 
     async fn exchange(&self, request: reqwest::RequestBuilder) -> Result<UpstreamAnswer, SendError> {
         let name = || self.config.name.clone();
+        let leave = self.breaker.enter().map_err(|wait| SendError::Unavailable { name: name(), wait })?;
+        let failed = |leave: Leave<'_>| {
+            if leave.failed() {
+                let pause = self.config.pause;
+                tracing::warn!(
+                    upstream = self.config.name,
+                    ?pause,
+                    "an upstream cannot be reached and is not asked"
+                );
+            }
+        };
         let answer = match tokio::time::timeout(self.config.first_byte_timeout, request.send()).await {
-            Err(_) => return Err(SendError::Timeout(name())),
+            Err(_) => {
+                failed(leave);
+                return Err(SendError::Timeout(name()));
+            }
             Ok(Err(error)) if error.is_timeout() && !error.is_connect() => {
+                failed(leave);
                 return Err(SendError::Timeout(name()));
             }
             Ok(Err(error)) if is_too_large(&error) => return Err(SendError::TooLarge),
             // The address may name an internal host or carry a key: it stays out of the error.
-            Ok(Err(error)) => return Err(SendError::Connect(name(), error.without_url())),
+            Ok(Err(error)) => {
+                // A connection that was there and broke may have broken at the client's end of the body.
+                if error.is_connect() {
+                    failed(leave);
+                }
+                return Err(SendError::Connect(name(), error.without_url()));
+            }
             Ok(Ok(answer)) => answer,
         };
+        leave.answered();
         Ok(UpstreamAnswer {
             status: answer.status(),
             headers: answer.headers().clone(),

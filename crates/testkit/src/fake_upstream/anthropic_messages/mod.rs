@@ -1,6 +1,8 @@
 //! Anthropic messages as its provider speaks it. Refusals are in `strict`, answers in `write`.
 
+mod media;
 mod strict;
+mod threads;
 mod write;
 
 use serde_json::{Value, json};
@@ -17,7 +19,12 @@ impl Provider for AnthropicMessages {
     }
 
     fn check(&self, ask: &Incoming<'_>) -> Result<(), Refusal> {
-        strict::check(ask)
+        threads::check(ask.body, ask.memory)?;
+        strict::check(&Incoming { body: &threads::whole(ask.body, ask.memory), ..*ask })
+    }
+
+    fn whole(&self, body: &Value, memory: &Memory) -> Value {
+        threads::whole(body, memory)
     }
 
     fn round_index(&self, body: &Value) -> usize {
@@ -79,6 +86,7 @@ impl Provider for AnthropicMessages {
     }
 
     fn remember(&self, reply: &Reply, memory: &mut Memory) {
+        threads::remember(reply, memory);
         let sent: Vec<Value> = reply.thinking.iter().map(write::thinking).collect();
         for block in &sent {
             memory.blocks.insert(mark(block), block.clone());

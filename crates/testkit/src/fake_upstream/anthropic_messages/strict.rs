@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::{blocks, is_user_text, mark};
+use super::{blocks, is_user_text, mark, media};
 use crate::fake_upstream::provider::{Incoming, Refusal, at};
 use crate::fake_upstream::rules;
 
@@ -216,6 +216,8 @@ fn one_block(block: &Value, param: &str) -> Result<(), Refusal> {
             }
         }
         Some("tool_result") => result_block(block, param),
+        Some("image") => media::image(block, param),
+        Some("document") => media::document(block, param),
         Some("thinking") => {
             extra(block, &["type", "thinking", "signature"], param)?;
             if block["signature"].is_string() && block["thinking"].is_string() {
@@ -238,6 +240,15 @@ fn result_block(block: &Value, param: &str) -> Result<(), Refusal> {
             list.iter()
                 .enumerate()
                 .try_for_each(|(index, part)| one_block(part, &format!("{param}.content.{index}")))?;
+            let kind = |part: &Value| part["type"].as_str().unwrap_or_default().to_owned();
+            let known = ["text", "image", "document", "search_result", "tool_reference"];
+            if let Some(part) = list.iter().find(|part| !known.contains(&kind(part).as_str())) {
+                let problem = format!("Input tag '{}' does not match any of the expected tags", kind(part));
+                return Err(Refusal::bad(format!("{param}.tool_result.content"), problem));
+            }
+            if block["is_error"] == true && list.iter().any(|part| part["type"] != "text") {
+                return Err(Refusal::bad(param, "all content must be type `text` if `is_error` is true"));
+            }
             list.is_empty()
         }
         _ => return Err(Refusal::bad(format!("{param}.content"), "Input should be a valid string or list")),
@@ -251,7 +262,7 @@ fn result_block(block: &Value, param: &str) -> Result<(), Refusal> {
     }
 }
 
-fn extra(object: &Value, allowed: &[&str], param: &str) -> Result<(), Refusal> {
+pub(super) fn extra(object: &Value, allowed: &[&str], param: &str) -> Result<(), Refusal> {
     let unknown =
         object.as_object().and_then(|object| object.keys().find(|key| !allowed.contains(&key.as_str())));
     match unknown {

@@ -172,13 +172,17 @@ fn contents(ask: &Incoming<'_>) -> Result<(), Refusal> {
         if parts.is_empty() {
             return Err(Refusal::bad(format!("{at}.parts"), "contents.parts must not be empty."));
         }
-        parts.iter().try_for_each(|part| one_part(part, &at))?;
+        parts.iter().try_for_each(|part| one_part(ask, part, &at))?;
         match content["role"].as_str() {
             Some("model") => {
                 let follows_model =
                     index > 0 && contents.get(index - 1).is_some_and(|before| before["role"] == "model");
                 if !open.is_empty() && !follows_model {
                     return Err(uneven());
+                }
+                if let Some(response) = responses(&parts).next() {
+                    let problem = format!("a function response in a model's content: {response}");
+                    return Err(Refusal::bad(at, problem));
                 }
                 signatures(ask, &parts, index > turn_start, &at)?;
                 open.extend(calls(&parts));
@@ -202,16 +206,16 @@ fn calls(parts: &[Value]) -> impl Iterator<Item = Value> + '_ {
     parts.iter().map(|part| member(part, "functionCall").clone()).filter(|call| !call.is_null())
 }
 
+fn responses(parts: &[Value]) -> impl Iterator<Item = &Value> {
+    parts.iter().map(|part| member(part, "functionResponse")).filter(|response| !response.is_null())
+}
+
 /// One response for each call, in the order of the calls.
 fn answers(parts: &[Value], open: &mut Vec<Value>, at: &str) -> Result<(), Refusal> {
     if let Some(call) = calls(parts).next() {
         return Err(Refusal::bad(at, format!("a function call in a user's content: {call}")));
     }
-    let responses: Vec<&Value> = parts
-        .iter()
-        .map(|part| member(part, "functionResponse"))
-        .filter(|response| !response.is_null())
-        .collect();
+    let responses: Vec<&Value> = responses(parts).collect();
     if responses.len() != open.len() {
         return Err(uneven());
     }
@@ -223,7 +227,7 @@ fn answers(parts: &[Value], open: &mut Vec<Value>, at: &str) -> Result<(), Refus
     Ok(())
 }
 
-fn one_part(part: &Value, at: &str) -> Result<(), Refusal> {
+fn one_part(ask: &Incoming<'_>, part: &Value, at: &str) -> Result<(), Refusal> {
     let data = [
         "text",
         "inlineData",
@@ -251,7 +255,7 @@ fn one_part(part: &Value, at: &str) -> Result<(), Refusal> {
     }
     let response = member(part, "functionResponse");
     if !response.is_null() {
-        only(response, &["id", "name", "response"], &format!("{at}.parts.function_response"))?;
+        only(response, &["id", "name", "response", "parts"], &format!("{at}.parts.function_response"))?;
         function_name(&response["name"], at)?;
         if !response["response"].is_object() || no_id(response) {
             return Err(Refusal::bad(
@@ -259,6 +263,28 @@ fn one_part(part: &Value, at: &str) -> Result<(), Refusal> {
                 "Invalid value (response or id)",
             ));
         }
+        if !response["parts"].is_null() {
+            response_parts(ask, &response["parts"], &format!("{at}.parts.function_response.parts"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Images and files of a response; models before the third generation have none.
+fn response_parts(ask: &Incoming<'_>, parts: &Value, at: &str) -> Result<(), Refusal> {
+    let model = ask.body["model"].as_str().unwrap_or_default();
+    if ["gemini-1", "gemini-2"].iter().any(|old| model.contains(old)) {
+        return Err(Refusal::bad(at, "Multimodal function responses are not supported for this model"));
+    }
+    for part in list(parts) {
+        only(&part, &["inlineData"], at)?;
+        let blob = member(&part, "inlineData");
+        only(blob, &["mimeType", "data", "displayName"], at)?;
+        let taken = ["image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"];
+        if !taken.iter().any(|mime| member(blob, "mimeType") == mime) {
+            return Err(Refusal::bad(at, format!("Unsupported MIME type: {}", member(blob, "mimeType"))));
+        }
+        rules::base64(&blob["data"], at)?;
     }
     Ok(())
 }

@@ -113,6 +113,7 @@ fn messages(ask: &Incoming<'_>) -> Result<(), Refusal> {
             }
             "tool" => {
                 content(message, false, &param)?;
+                text_alone(message, &param)?;
                 result(message, &mut open, &param)?;
             }
             "function" => content(message, true, &param)?,
@@ -149,6 +150,18 @@ fn content(message: &Value, may_be_null: bool, param: &str) -> Result<(), Refusa
     } else {
         Err(Refusal::bad(&param, format!("Invalid value for '{param}': expected a string or content parts.")))
     }
+}
+
+/// A tool's message has no images and files.
+fn text_alone(message: &Value, param: &str) -> Result<(), Refusal> {
+    let parts = message["content"].as_array();
+    if parts.is_none_or(|parts| parts.iter().all(|part| part["type"] == "text" && part["text"].is_string())) {
+        return Ok(());
+    }
+    Err(Refusal::bad(
+        format!("{param}.content"),
+        "Invalid content part: messages with role 'tool' take parts of type 'text' only.",
+    ))
 }
 
 fn assistant(message: &Value, mistral_ids: bool, param: &str) -> Result<Vec<String>, Refusal> {

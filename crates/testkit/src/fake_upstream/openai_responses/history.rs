@@ -51,15 +51,66 @@ fn one_item(ask: &Incoming<'_>, item: &Value, param: &str) -> Result<(), Refusal
         "function_call_output" | "custom_tool_call_output" => {
             text("call_id")?;
             match &item["output"] {
-                Value::String(_) | Value::Array(_) => Ok(()),
+                Value::String(_) => Ok(()),
+                Value::Array(parts) => parts
+                    .iter()
+                    .enumerate()
+                    .try_for_each(|(index, part)| output_part(part, &format!("{param}.output[{index}]"))),
                 _ => Err(Refusal::bad(format!("{param}.output"), "expected a string or an array")),
             }
         }
         "custom_tool_call" => text("call_id").and_then(|_| text("name")).map(drop),
         "reasoning" => reasoning_item(ask, item, param),
-        "item_reference" => text("id").map(drop),
+        "item_reference" => {
+            let id = text("id")?;
+            let is_known = ask.memory.stored.values().flatten().any(|item| id_of(item) == id);
+            let unknown = || Refusal::status(404, format!("Item with id '{id}' not found."));
+            if is_known { Ok(()) } else { Err(unknown()) }
+        }
         kind if kind.ends_with("_call") || kind.ends_with("_output") || kind == "compaction" => Ok(()),
         kind => Err(Refusal::bad(format!("{param}.type"), format!("Invalid value: '{kind}'."))),
+    }
+}
+
+/// What the result of a call may consist of.
+fn output_part(part: &Value, param: &str) -> Result<(), Refusal> {
+    let only = |known: &[&str]| match part
+        .as_object()
+        .and_then(|part| part.keys().find(|key| !known.contains(&key.as_str())))
+    {
+        Some(key) => Err(Refusal::bad(param, format!("Unknown parameter: '{param}.{key}'."))),
+        None => Ok(()),
+    };
+    match part["type"].as_str() {
+        Some("input_text") if part["text"].is_string() => only(&["type", "text"]),
+        Some("input_image") => {
+            only(&["type", "image_url", "file_id", "detail"])?;
+            if !["auto", "low", "high"].iter().any(|detail| part["detail"] == *detail) {
+                return Err(Refusal::bad(format!("{param}.detail"), "Invalid value"));
+            }
+            let types = ["image/png", "image/jpeg", "image/webp", "image/gif"];
+            let is_data = part["image_url"].as_str().is_some_and(|url| !url.starts_with("https://"));
+            if is_data {
+                rules::data_url(&part["image_url"], &types, &format!("{param}.image_url"))
+            } else {
+                Ok(())
+            }
+        }
+        Some("input_file") => {
+            only(&["type", "file_data", "file_id", "file_url", "filename"])?;
+            if part.get("file_data").is_none() {
+                return Ok(());
+            }
+            if part["filename"].as_str().is_none_or(str::is_empty) {
+                return Err(Refusal::bad(
+                    format!("{param}.filename"),
+                    format!("Missing required parameter: '{param}.filename'."),
+                ));
+            }
+            let types = ["application/pdf", "text/plain", "text/csv", "application/json", "text/markdown"];
+            rules::data_url(&part["file_data"], &types, &format!("{param}.file_data"))
+        }
+        _ => Err(Refusal::bad(format!("{param}.type"), format!("Invalid value: {}", part["type"]))),
     }
 }
 

@@ -3,13 +3,14 @@
 //! It stores answers unless told not to, and knows every reasoning item that it ever sent.
 
 mod history;
+mod stored;
 mod strict;
 mod write;
 
 use serde_json::{Value, json};
 
 use super::memory::Memory;
-use super::provider::{Incoming, Provider, Refusal, Reply, at, word};
+use super::provider::{Incoming, Other, Provider, Refusal, Reply, at, word};
 
 /// The provider.
 pub(crate) struct OpenAiResponses;
@@ -21,6 +22,10 @@ impl Provider for OpenAiResponses {
 
     fn check(&self, ask: &Incoming<'_>) -> Result<(), Refusal> {
         strict::check(ask)
+    }
+
+    fn other(&self, ask: &Other<'_>, memory: &mut Memory) -> Option<Result<Value, Refusal>> {
+        stored::answer(ask, memory)
     }
 
     fn whole(&self, body: &Value, memory: &Memory) -> Value {
@@ -79,7 +84,6 @@ impl Provider for OpenAiResponses {
     fn error(&self, refusal: &Refusal) -> Value {
         let (kind, code) = match refusal.status {
             401 => ("invalid_request_error", json!("invalid_api_key")),
-            404 => ("invalid_request_error", json!("model_not_found")),
             429 => ("requests", json!("rate_limit_exceeded")),
             500.. => ("server_error", json!("server_error")),
             _ => ("invalid_request_error", json!(null)),
@@ -94,6 +98,10 @@ impl Provider for OpenAiResponses {
             memory.led_to.insert(id_of(item).to_owned(), (write::sealed(item), next));
         }
         let mut all = history_of(&reply.asked, memory);
+        if *at(&reply.asked, "/store") != false {
+            memory.answers.insert(write::id(reply), write::finished(reply));
+            memory.inputs.insert(write::id(reply), all.clone());
+        }
         all.extend(output);
         if let Some(conversation) = conversation(&reply.asked) {
             memory.stored.insert(conversation.to_owned(), all.clone());
@@ -108,7 +116,11 @@ impl Provider for OpenAiResponses {
 fn history_of(body: &Value, memory: &Memory) -> Vec<Value> {
     let before = conversation(body).or_else(|| body["previous_response_id"].as_str());
     let mut all = before.and_then(|id| memory.stored.get(id)).cloned().unwrap_or_default();
-    all.extend(items(body));
+    let stored = |id: &str| memory.stored.values().flatten().find(|item| id_of(item) == id).cloned();
+    all.extend(items(body).into_iter().map(|item| match kind(&item) {
+        "item_reference" => stored(id_of(&item)).unwrap_or(item),
+        _ => item,
+    }));
     all
 }
 
@@ -130,9 +142,10 @@ fn id_of(item: &Value) -> &str {
     item["id"].as_str().unwrap_or_default()
 }
 
-/// The type of an item; a bare message has none.
+/// The type of an item; a bare message has none, and a bare id is a reference.
 fn kind(item: &Value) -> &str {
-    item["type"].as_str().unwrap_or("message")
+    let bare = if item["role"].is_null() && item["id"].is_string() { "item_reference" } else { "message" };
+    item["type"].as_str().unwrap_or(bare)
 }
 
 fn is_user(item: &Value) -> bool {

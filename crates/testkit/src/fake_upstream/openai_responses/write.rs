@@ -8,8 +8,13 @@ use crate::script::Usage;
 /// The moment at which every answer was created (seconds of Unix time).
 const CREATED: u64 = 1_790_000_000;
 
-/// `response`.
+/// `response`; one in the background has only begun.
 pub(super) fn plain(reply: &Reply) -> Value {
+    if *at(&reply.asked, "/background") == true { response(reply, "queued", &[]) } else { finished(reply) }
+}
+
+/// `response` when it is over.
+pub(super) fn finished(reply: &Reply) -> Value {
     response(reply, status(reply), &output(reply))
 }
 
@@ -23,7 +28,7 @@ pub(super) fn events(reply: &Reply) -> Vec<String> {
         events.item(index, item);
     }
     let kind = format!("response.{}", status(reply));
-    events.push(&kind, json!({"response": plain(reply)}));
+    events.push(&kind, json!({"response": finished(reply)}));
     events.list
 }
 
@@ -75,12 +80,12 @@ fn item_status(reply: &Reply) -> &'static str {
 fn response(reply: &Reply, status: &str, output: &[Value]) -> Value {
     let asked = |name: &str| at(&reply.asked, &format!("/{name}")).clone();
     let or = |value: Value, default: Value| if value.is_null() { default } else { value };
-    let is_over = status != "in_progress";
+    let is_over = !["in_progress", "queued"].contains(&status);
     let reason =
         if reply.finish.as_deref() == Some("length") { "max_output_tokens" } else { "content_filter" };
     json!({
         "id": id(reply), "object": "response", "created_at": CREATED + reply.number, "status": status,
-        "background": false, "error": null,
+        "background": or(asked("background"), json!(false)), "error": null,
         "incomplete_details": if status == "incomplete" { json!({"reason": reason}) } else { json!(null) },
         "instructions": asked("instructions"), "max_output_tokens": null, "model": reply.model, "output": output,
         "parallel_tool_calls": true, "previous_response_id": asked("previous_response_id"),

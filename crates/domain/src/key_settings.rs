@@ -1,0 +1,56 @@
+//! What an operator sets for one API key: budgets of its turns, policies of skills, how its turns behave.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::mode::Policy;
+
+/// Settings of a key. JSON names are those of the REST API; what is absent is as for everybody.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct KeySettings {
+    /// Bounds of its turns; they narrow those of the gateway and never widen them.
+    pub budgets: TurnBudgets,
+    /// Policy by skill name, in place of the skill's own.
+    pub policies: BTreeMap<String, Policy>,
+    /// Whether its chats must say who the end user is.
+    pub require_user: bool,
+    /// What becomes of running executions when the client leaves.
+    pub on_disconnect: OnDisconnect,
+}
+
+/// Bounds of a turn; absent ones do not restrict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TurnBudgets {
+    /// Rounds in which our tools may run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<u32>,
+    /// Milliseconds after which no further round or execution starts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wall_ms: Option<u64>,
+    /// Executions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub executions: Option<u32>,
+    /// Bytes of one tool result that reach the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result_bytes: Option<u64>,
+    /// Bytes of all tool results that reach the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub results_bytes: Option<u64>,
+    /// Tokens, input and output, that the upstream reported for the turn's rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+}
+
+/// What becomes of running executions when the client of their turn leaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnDisconnect {
+    /// They are cancelled.
+    #[default]
+    Cancel,
+    /// The round's executions go on to their end; no further round begins.
+    Finish,
+}

@@ -1,0 +1,101 @@
+//! `POST /api/skills/executions/{id}/approve` and `/deny`: a person's word on a call that waits.
+//!
+//! An approved call runs as the skill is now, with the input as it was or as the approver wrote it, validated again.
+
+use std::sync::Arc;
+
+use axum::extract::{FromRequest as _, Request, State};
+use axum::http::header;
+use axum::{Extension, Json};
+use domain::{Door, Execution, Policy};
+use executor::{Decider, Run};
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::app::App;
+use crate::caller::Caller;
+use crate::error::{ApiError, Code};
+use crate::http::{Fields, Id, Object};
+
+/// Longest reason of a denial, in characters.
+const REASON_CHARS: usize = 500;
+
+/// Takes `input?`; answers with the row as the decision left it, the run goes on by itself.
+pub(crate) async fn approve(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    Id(id): Id,
+    request: Request,
+) -> Result<Json<Value>, ApiError> {
+    let mut body = Fields::from(body(request).await?);
+    let input = body.value("input");
+    body.finish()?;
+    let by = decider(&caller)?;
+    let row = super::list::visible(&app, &caller, &id).await?;
+    let run = run(&app, &row, input)?;
+    let execution = app.executor.approve(&id, run, &by).await?;
+    Ok(Json(json!({"execution": execution})))
+}
+
+/// Takes `reason?`, which the model is told.
+pub(crate) async fn deny(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    Id(id): Id,
+    request: Request,
+) -> Result<Json<Value>, ApiError> {
+    let mut body = Fields::from(body(request).await?);
+    let reason = body.parsed("reason", |text| {
+        let text = text.trim();
+        let fits = text.chars().count() <= REASON_CHARS;
+        if fits { Ok(text.to_owned()) } else { Err(format!("has at most {REASON_CHARS} characters")) }
+    });
+    body.finish()?;
+    let by = decider(&caller)?;
+    super::list::visible(&app, &caller, &id).await?;
+    let execution = app.executor.deny(&id, reason.filter(|r| !r.is_empty()), &by).await?;
+    Ok(Json(json!({"execution": execution})))
+}
+
+/// A decision needs no body.
+async fn body(request: Request) -> Result<Map<String, Value>, ApiError> {
+    let is_bare = !request.headers().contains_key(header::CONTENT_TYPE)
+        && axum::body::HttpBody::is_end_stream(request.body());
+    if is_bare {
+        return Ok(Map::new());
+    }
+    let Object(body) = Object::from_request(request, &()).await?;
+    Ok(body)
+}
+
+fn decider(caller: &Caller) -> Result<Decider, ApiError> {
+    // The route list has asked for the scope already.
+    let missing = || ApiError::new(Code::MissingScope, "the API key lacks the scope `approve:skills`");
+    caller.decider().ok_or_else(missing)
+}
+
+fn run(app: &App, row: &Execution, input: Option<Value>) -> Result<Run, ApiError> {
+    let snapshot = app.registry.current();
+    let Some(entry) = snapshot.get(&row.skill_id) else {
+        let message = format!("the skill `{}@{}` is not installed any more", row.skill_name, row.version);
+        return Err(ApiError::new(Code::SkillNotFound, message));
+    };
+    Ok(Run {
+        skill: Arc::new(entry.skill.clone()),
+        input_schema: Arc::new(entry.input().clone()),
+        output_schema: entry.output.clone().map(Arc::new),
+        input: input.unwrap_or_else(|| row.input.clone()),
+        api_key_id: row.api_key_id.clone(),
+        user: row.user.clone(),
+        session_id: row.session_id.clone(),
+        turn_id: row.turn_id.clone(),
+        door: Door::Loop,
+        policy: Policy::Auto,
+        approval_wait: std::time::Duration::ZERO,
+        once: None,
+        timeout_ms: None,
+        cancel: CancellationToken::new(),
+        outlives_caller: true,
+        custom_allowed: true,
+    })
+}

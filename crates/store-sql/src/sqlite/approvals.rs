@@ -1,0 +1,79 @@
+//! The `approvals` table: which executions need a person's word, and what it was. Each decision is guarded in its own
+//! statement, so that two deciders cannot both decide.
+
+use domain::{Approval, ApprovalState, Execution};
+use rusqlite::{Connection, OptionalExtension as _, params};
+use serde_json::to_string;
+use store::ApprovalDecision;
+
+use super::executions::{self, nanoseconds};
+use crate::error::SqlError;
+
+/// See [`store::Store::await_approval`].
+pub(super) fn wait(connection: &Connection, execution: &Execution, call: &str) -> Result<(), SqlError> {
+    let approval = execution.approval.as_ref().filter(|a| a.state == ApprovalState::Waiting);
+    let approval = approval.ok_or(SqlError::NotWaiting)?;
+    executions::insert(connection, execution)?;
+    let sql =
+        "INSERT INTO approvals (execution_id, call, state, expires_ns, approval) VALUES (?1, ?2, ?3, ?4, ?5)";
+    let values = params![
+        execution.id,
+        call,
+        approval.state.as_str(),
+        nanoseconds(&approval.expires_at)?,
+        to_string(approval)?
+    ];
+    connection.prepare_cached(sql)?.execute(values)?;
+    Ok(())
+}
+
+/// See [`store::Store::execution_of_call`].
+pub(super) fn of_call(connection: &Connection, call: &str) -> Result<Option<Execution>, SqlError> {
+    let sql =
+        "SELECT execution_id FROM approvals WHERE call = ?1 AND taken = 0 ORDER BY execution_id DESC LIMIT 1";
+    let id: Option<String> =
+        connection.prepare_cached(sql)?.query_row([call], |row| row.get(0)).optional()?;
+    id.map_or(Ok(None), |id| executions::one(connection, &id))
+}
+
+/// See [`store::Store::decide_approval`].
+pub(super) fn decide(
+    connection: &Connection,
+    id: &str,
+    decision: &ApprovalDecision,
+) -> Result<Option<Execution>, SqlError> {
+    let Approval { state, .. } = decision.approval;
+    if state == ApprovalState::Waiting {
+        return Err(SqlError::NotADecision);
+    }
+    let sql = "UPDATE approvals SET state = ?2, approval = ?3 WHERE execution_id = ?1 AND state = 'waiting'";
+    let values = params![id, state.as_str(), to_string(&decision.approval)?];
+    if connection.prepare_cached(sql)?.execute(values)? == 0 {
+        return Ok(None);
+    }
+    if let Some(input) = &decision.input {
+        let sql = "UPDATE skill_executions SET input = ?2 WHERE id = ?1";
+        connection.prepare_cached(sql)?.execute(params![id, to_string(input)?])?;
+    }
+    if state != ApprovalState::Approved {
+        let sql = "UPDATE skill_executions SET status = 'error', error_message = ?2, duration_ms = 0
+            WHERE id = ?1 AND status = 'pending'";
+        connection.prepare_cached(sql)?.execute(params![id, decision.message])?;
+    }
+    executions::one(connection, id)
+}
+
+/// See [`store::Store::take_outcome`].
+pub(super) fn take(connection: &Connection, id: &str) -> Result<bool, SqlError> {
+    let sql = "UPDATE approvals SET taken = 1 WHERE execution_id = ?1 AND taken = 0";
+    Ok(connection.prepare_cached(sql)?.execute([id])? == 1)
+}
+
+/// See [`store::Store::overdue_approvals`].
+pub(super) fn overdue(connection: &Connection, now: &str, batch: u32) -> Result<Vec<String>, SqlError> {
+    let sql = "SELECT execution_id FROM approvals WHERE state = 'waiting' AND expires_ns <= ?1
+        ORDER BY expires_ns LIMIT ?2";
+    let mut statement = connection.prepare_cached(sql)?;
+    let ids = statement.query_map(params![nanoseconds(now)?, batch], |row| row.get(0))?;
+    Ok(ids.collect::<rusqlite::Result<_>>()?)
+}
