@@ -1,6 +1,7 @@
 #!/bin/sh
 # Runs the outside tests: official SDKs against the built gateway and the fake upstream.
-# Build first: cargo build -p omni-skills -p testkit. Arguments go to pytest.
+# Build first: cargo build -p omni-skills -p testkit. Arguments go to pytest; without any, the Node suite is run, too
+# (alone: node/run.sh).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -20,5 +21,6 @@ else
     export PYTHONPATH
 fi
 
+[ $# -gt 0 ] || sh "$here/node/run.sh"
 cd "$here"
 PYTHONDONTWRITEBYTECODE=1 exec "$python" -m pytest -q -p no:cacheprovider "$@"

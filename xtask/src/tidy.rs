@@ -99,7 +99,8 @@ fn layers(metadata: &Value) -> Vec<String> {
 }
 
 fn sizes() -> Result<Vec<String>> {
-    let listed = Command::new("git").args(["ls-files", "*.rs", "*.py"]).current_dir(root()).output()?;
+    let listed =
+        Command::new("git").args(["ls-files", "*.rs", "*.py", "*.js"]).current_dir(root()).output()?;
     let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
     let mut counts = Vec::new();
     let mut faults = Vec::new();

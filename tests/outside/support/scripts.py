@@ -21,6 +21,10 @@ def python(code):
     return call("eval_code", language="python", code=code)
 
 
+def javascript(code):
+    return call("eval_code", language="javascript", code=code)
+
+
 def http_fault(status, body=None, **headers):
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return {"http": {"status": status, "headers": named, "body": body}}

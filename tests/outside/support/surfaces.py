@@ -3,6 +3,8 @@
 `ask` sends one request and returns what an application would have. SDK errors are not caught.
 """
 
+import functools
+import itertools
 import json
 from dataclasses import dataclass, field
 from typing import Any
@@ -49,23 +51,41 @@ class Call:
 
 
 def openai_client(gateway, key=None, **options):
-    options = {"max_retries": 0, "timeout": 50, **options}
-    return openai.OpenAI(base_url=f"{gateway.url}/v1", api_key=key or gateway.key or "none", **options)
+    return _client(openai.OpenAI, f"{gateway.url}/v1", key or gateway.key or "none", options)
 
 
 def anthropic_client(gateway, key=None, **options):
-    options = {"max_retries": 0, "timeout": 50, **options}
-    return anthropic.Anthropic(base_url=gateway.url, api_key=key or gateway.key or "none", **options)
+    return _client(anthropic.Anthropic, gateway.url, key or gateway.key or "none", options)
+
+
+def _client(kind, url, key, options):
+    if not options:
+        return _plain(kind, url, key)
+    return kind(base_url=url, api_key=key, **{"max_retries": 0, "timeout": 50, **options})
+
+
+@functools.cache
+def _plain(kind, url, key):
+    """Made once, as an application would: a client costs more than a request."""
+    return kind(base_url=url, api_key=key, max_retries=0, timeout=50)
 
 
 def sdk(dialect):
     return openai if dialect == "openai" else anthropic
 
 
-def ask(surface, gateway, prompt="please help", *, key=None, headers=None, client=None, **options):
-    """One request. `prompt` is a text or a list of messages; `options` go to the SDK."""
+_numbers = itertools.count(1)
+
+
+def fresh(words="please help"):
+    """Words that begin a conversation of their own: equal beginnings are one conversation."""
+    return f"{words} ({next(_numbers)})"
+
+
+def ask(surface, gateway, prompt=None, *, key=None, headers=None, client=None, **options):
+    """One request. `prompt` is a text or a list of messages, or a new question; `options` go to the SDK."""
     dialect, mode = surface
-    messages = prompt if isinstance(prompt, list) else [{"role": "user", "content": prompt}]
+    messages = prompt if isinstance(prompt, list) else [{"role": "user", "content": prompt or fresh()}]
     request = {"model": MODEL, "messages": messages, "extra_headers": headers or {}, **options}
     if dialect == "openai":
         client = client or openai_client(gateway, key)
