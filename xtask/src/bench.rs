@@ -10,6 +10,7 @@ const ALL: &[(&str, &str)] = &[
     ("registry", "selection"),
     ("store-sql", "throughput"),
     ("omni-skills", "latency"),
+    ("omni-skills", "streams"),
 ];
 
 pub(crate) fn bench() -> Result<()> {

@@ -60,6 +60,8 @@ pub const APPROVAL_WAIT_PLAIN_MS: u64 = 30_000;
 pub const APPROVAL_EXPIRES_MS: u64 = 24 * 60 * 60 * 1000;
 /// Largest input that is put before a person, as JSON.
 pub const APPROVAL_INPUT_BYTES: usize = 256 * 1024;
+/// Calls of one owner that may wait for a person at the same time.
+pub const APPROVALS_PER_OWNER: u64 = 100;
 /// Time for which an `Idempotency-Key` is remembered.
 pub const IDEMPOTENCY_TTL_MS: u64 = 24 * 60 * 60 * 1000;
 /// Time since their last use after which hidden rounds of a turn are forgotten.

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use domain::{Approval, ApprovalState, Execution, limits};
-use store::{ApprovalDecision, StoreError};
+use store::{ApprovalDecision, ExecutionFilter, StoreError};
 use tokio_util::sync::CancellationToken;
 
 use crate::events::{Decider, EventKind, Subscription};
 use crate::executor::Executor;
 use crate::fingerprint;
-use crate::lifecycle::{Entry, Job, pending};
+use crate::lifecycle::{Entry, Job, pending, stored};
+use crate::once;
 use crate::refusal::Refusal;
 use crate::run::{Recorded, Run, now};
 
@@ -25,9 +26,15 @@ const BATCH: u32 = 200;
 const EXPIRED: &str = "nobody approved this call in time";
 
 impl Executor {
-    /// Listens to what happens to executions. A `decider` counts as present while it listens: turns then wait for it.
-    pub fn subscribe(&self, decider: Option<Decider>) -> Subscription {
-        self.shared.events.subscribe(decider)
+    /// Listens to what happens to executions, for `owner`. A `decider` counts as present while it listens: turns then
+    /// wait for it.
+    pub fn subscribe(&self, owner: &str, decider: Option<Decider>) -> Subscription {
+        self.shared.events.seat(owner, decider)
+    }
+
+    /// Ends all listening of this owner, whose rights have changed.
+    pub fn end_listening(&self, owner: &str) {
+        self.shared.events.end(owner);
     }
 
     /// For the stop of the gateway: every listener's stream ends, and no call waits for a person any more.
@@ -36,14 +43,18 @@ impl Executor {
     }
 
     /// Puts a call before a person and waits for the outcome as long as the run says, if somebody is there to decide.
-    /// The same call that waits already, or was decided about meanwhile, is not put up again.
-    pub(crate) async fn ask(&self, run: Run) -> Result<Recorded, Refusal> {
+    /// The same call that waits already, or was decided about meanwhile, is not put up again. `own` is the execution
+    /// that an earlier run of the same name has put up: its outcome may be given to every repeat.
+    pub(crate) async fn ask(&self, run: Run, mut own: Option<String>) -> Result<Recorded, Refusal> {
         let call = fingerprint::of_call(&run);
         let store = &self.shared.store;
-        let mut heard = self.shared.events.subscribe(None);
+        let mut heard = self.shared.events.subscribe();
         let begun = Instant::now();
         loop {
-            let row = self.find_or_put_up(&run, &call).await?;
+            let row = match &own {
+                Some(id) => stored(&self.shared, id).await?,
+                None => self.find_or_put_up(&run, &call, &mut own).await?,
+            };
             let recorded = |row, refusal| Recorded { execution: row, refusal, waited: begun.elapsed() };
             let skill = || run.skill.identity();
             match row.approval.as_ref().map_or(ApprovalState::Expired, |approval| approval.state) {
@@ -59,9 +70,9 @@ impl Executor {
                 ApprovalState::Approved if !row.status.is_terminal() => {
                     heard.news_of(&row.id, LOOK_AGAIN).await;
                 }
-                // A repeat of one request may get its outcome again; anybody else gets it once.
                 ApprovalState::Approved => {
-                    if run.once.is_some() || store.take_outcome(&row.id).await? {
+                    if store.take_outcome(&row.id).await? || own.is_some() {
+                        self.remember(&run, &row.id).await?;
                         return Ok(recorded(row, None));
                     }
                 }
@@ -69,15 +80,32 @@ impl Executor {
                     let reason = row.approval.as_ref().and_then(|a| a.reason.clone()).unwrap_or_default();
                     return Ok(recorded(row, Some(Refusal::Denied { skill: skill(), reason })));
                 }
-                // Its time is over: the call may be put up anew.
+                // Its time is over: the call may be put up anew, but not under a name that stands for this one.
                 ApprovalState::Expired => {
                     store.take_outcome(&row.id).await?;
+                    if own.is_some() {
+                        let refusal = Refusal::NotWaiting { state: ApprovalState::Expired.as_str() };
+                        return Ok(recorded(row, Some(refusal)));
+                    }
                 }
             }
         }
     }
 
-    async fn find_or_put_up(&self, run: &Run, call: &str) -> Result<Execution, Refusal> {
+    /// A run with a name that stands for this execution from now on.
+    async fn remember(&self, run: &Run, id: &str) -> Result<(), Refusal> {
+        if let Some(key) = &run.once {
+            self.shared.store.take_claim(id, &once::claim(run, key)).await?;
+        }
+        Ok(())
+    }
+
+    async fn find_or_put_up(
+        &self,
+        run: &Run,
+        call: &str,
+        own: &mut Option<String>,
+    ) -> Result<Execution, Refusal> {
         // Two equal calls of one round are one question.
         let _one_at_a_time = self.shared.asking.lock().await;
         if let Some(row) = self.shared.store.execution_of_call(call).await? {
@@ -86,11 +114,21 @@ impl Executor {
         if run.input.to_string().len() > limits::APPROVAL_INPUT_BYTES {
             return Err(Refusal::TooLargeToApprove { skill: run.skill.identity() });
         }
+        let of_owner = ExecutionFilter {
+            api_key_id: Some(run.api_key_id.clone()),
+            approval: Some(ApprovalState::Waiting),
+            ..ExecutionFilter::default()
+        };
+        if self.count_executions(&of_owner).await? >= limits::APPROVALS_PER_OWNER {
+            return Err(Refusal::TooManyWaiting);
+        }
         let expires_at = jiff::Timestamp::now().checked_add(self.shared.config.approval_expires);
         let expires_at = expires_at.unwrap_or(jiff::Timestamp::MAX);
         let approval = Approval::waiting(format!("{expires_at:.3}"));
         let row = Execution { approval: Some(approval), ..pending(run) };
         self.shared.store.await_approval(&row, call).await?;
+        self.remember(run, &row.id).await?;
+        *own = run.once.is_some().then(|| row.id.clone());
         self.shared.events.publish(EventKind::ApprovalWanted, &row);
         Ok(row)
     }
@@ -100,6 +138,9 @@ impl Executor {
     pub async fn approve(&self, id: &str, run: Run, by: &Decider) -> Result<Execution, Refusal> {
         let held = self.shared.jobs.token();
         let row = self.waiting(id, by).await?;
+        if run.input.to_string().len() > limits::APPROVAL_INPUT_BYTES {
+            return Err(Refusal::TooLargeToApprove { skill: run.skill.identity() });
+        }
         let ready = self.shared.admit(&run)?;
         let place = self.shared.place()?;
         let edited = run.input != row.input;

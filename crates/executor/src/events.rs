@@ -129,7 +129,14 @@ pub enum Heard {
     Missed(u64),
 }
 
-type Present = Arc<Mutex<HashMap<u64, Decider>>>;
+type Present = Arc<Mutex<HashMap<u64, Listener>>>;
+
+/// Somebody who listens by its own wish.
+struct Listener {
+    owner: String,
+    decider: Option<Decider>,
+    leave: CancellationToken,
+}
 
 /// The bus.
 pub(crate) struct Events {
@@ -156,14 +163,30 @@ impl Events {
         }
     }
 
-    pub(crate) fn subscribe(&self, decider: Option<Decider>) -> Subscription {
-        let receiver = self.sender.subscribe();
-        let seat = decider.map(|decider| {
-            let number = self.next.fetch_add(1, Ordering::Relaxed);
-            self.present.lock().unwrap_or_else(PoisonError::into_inner).insert(number, decider);
-            Seat { number, present: Arc::clone(&self.present) }
+    /// For the executor's own waiting.
+    pub(crate) fn subscribe(&self) -> Subscription {
+        Subscription { receiver: self.sender.subscribe(), closed: self.closed.clone(), _seat: None }
+    }
+
+    pub(crate) fn seat(&self, owner: &str, decider: Option<Decider>) -> Subscription {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let leave = self.closed.child_token();
+        let listener = Listener { owner: owner.to_owned(), decider, leave: leave.clone() };
+        self.present.lock().unwrap_or_else(PoisonError::into_inner).insert(number, listener);
+        let seat = Seat { number, present: Arc::clone(&self.present) };
+        Subscription { receiver: self.sender.subscribe(), closed: leave, _seat: Some(seat) }
+    }
+
+    /// Ends all listening of one owner, and its presence.
+    pub(crate) fn end(&self, owner: &str) {
+        let mut present = self.present.lock().unwrap_or_else(PoisonError::into_inner);
+        present.retain(|_, listener| {
+            let stays = listener.owner != owner;
+            if !stays {
+                listener.leave.cancel();
+            }
+            stays
         });
-        Subscription { receiver, closed: self.closed.clone(), _seat: seat }
     }
 
     /// Ends all listening: nobody is present from now on.
@@ -174,7 +197,8 @@ impl Events {
     /// Whether somebody listens who may decide about calls of `owner`.
     pub(crate) fn has_decider(&self, owner: &str) -> bool {
         let present = self.present.lock().unwrap_or_else(PoisonError::into_inner);
-        !self.closed.is_cancelled() && present.values().any(|decider| decider.may_decide(owner))
+        !self.closed.is_cancelled()
+            && present.values().filter_map(|l| l.decider.as_ref()).any(|decider| decider.may_decide(owner))
     }
 }
 
@@ -244,16 +268,26 @@ mod tests {
     #[tokio::test]
     async fn closing_ends_every_listener() {
         let events = Events::new();
-        let mut seat = events.subscribe(Some(Decider { id: "k".into(), is_token: true }));
+        let mut seat = events.seat("k", Some(Decider { id: "k".into(), is_token: true }));
         events.close();
         assert!(seat.next().await.is_none() && !events.has_decider("other"));
     }
 
     #[tokio::test]
+    async fn an_owner_whose_rights_changed_hears_nothing_more() {
+        let events = Events::new();
+        let decider = |id: &str| Some(Decider { id: id.into(), is_token: false });
+        let (mut ended, _stays) = (events.seat("k", decider("k")), events.seat("l", decider("l")));
+        events.end("k");
+        assert!(ended.next().await.is_none());
+        assert!(events.has_decider("k") && !events.has_decider("l"));
+    }
+
+    #[tokio::test]
     async fn a_decider_is_present_while_it_listens() {
         let events = Events::new();
-        let seat = events.subscribe(Some(Decider { id: "k".into(), is_token: false }));
-        let nobody = events.subscribe(None);
+        let seat = events.seat("k", Some(Decider { id: "k".into(), is_token: false }));
+        let nobody = events.seat("n", None);
         assert!(events.has_decider("other") && !events.has_decider("k"));
         drop(nobody);
         assert!(events.has_decider("other"));

@@ -16,6 +16,7 @@ use crate::config::ExecutorConfig;
 use crate::events::Events;
 use crate::handler::{Handler, HandlerTable};
 use crate::lifecycle::{Entry, Job, pending};
+use crate::once;
 use crate::refusal::Refusal;
 use crate::run::{Recorded, RefusedCall, Run};
 use crate::schema::{Validators, Violation};
@@ -83,6 +84,10 @@ impl Executor {
     pub async fn execute(&self, run: Run) -> Result<Execution, Refusal> {
         // Taken before the question, so that a shutdown either refuses this run or waits for it.
         let held = self.shared.jobs.token();
+        // What was done already needs no permission and is not done again, whatever has changed since.
+        if let Some((claim, taken)) = once::earlier(&self.shared, &run).await? {
+            return once::outcome(&self.shared, &claim, taken, self.shared.timeout(&run), &run.cancel).await;
+        }
         let ready = self.shared.admit(&run)?;
         let place = self.shared.place()?;
         let cancel = run.cancel.child_token();
@@ -104,9 +109,9 @@ impl Executor {
     /// [`Refusal::Store`].
     pub async fn execute_recorded(&self, run: Run) -> Result<Recorded, Refusal> {
         let call = run.clone();
-        let ended = match self.execute(run).await {
-            Err(Refusal::ApprovalRequired { .. }) => self.ask(call.clone()).await,
-            ended => ended.map(|execution| Recorded { execution, refusal: None, waited: Duration::ZERO }),
+        let ended = match self.run_or_ask(run).await {
+            Err(Refusal::ApprovalRequired { .. }) => self.ask(call.clone(), None).await,
+            ended => ended,
         };
         match ended {
             Ok(recorded) => Ok(recorded),
@@ -116,6 +121,18 @@ impl Executor {
                 Ok(Recorded { execution, refusal: Some(refusal), waited: Duration::ZERO })
             }
         }
+    }
+
+    /// A repeat of a call that was put before a person goes on with that question.
+    async fn run_or_ask(&self, run: Run) -> Result<Recorded, Refusal> {
+        if let Some((_, taken)) = once::earlier(&self.shared, &run).await? {
+            let row = self.shared.store.execution(&taken.execution_id).await?;
+            if row.is_some_and(|row| row.approval.is_some()) {
+                return self.ask(run, Some(taken.execution_id)).await;
+            }
+        }
+        let execution = self.execute(run).await?;
+        Ok(Recorded { execution, refusal: None, waited: Duration::ZERO })
     }
 
     /// Writes the `error` row of a call that was not run.
@@ -273,7 +290,7 @@ impl Shared {
             .map_err(|error| Refusal::InvalidSchema { skill: run.skill.identity(), message: error.message })
     }
 
-    fn timeout(&self, run: &Run) -> Duration {
+    pub(crate) fn timeout(&self, run: &Run) -> Duration {
         let ms = run
             .timeout_ms
             .or(run.skill.timeout_ms)

@@ -30,6 +30,16 @@ pub(crate) fn claim(run: &Run, key: &str) -> Claim {
     }
 }
 
+/// The execution of an earlier run of this name, if there was one.
+pub(crate) async fn earlier(shared: &Shared, run: &Run) -> Result<Option<(Claim, Claimed)>, Refusal> {
+    let Some(key) = &run.once else { return Ok(None) };
+    let claim = claim(run, key);
+    match shared.store.claimed(&claim.key, claim.now_ms).await? {
+        Some(taken) if taken.fingerprint != claim.fingerprint => Err(Refusal::KeyReused),
+        taken => Ok(taken.map(|taken| (claim, taken))),
+    }
+}
+
 /// What came of the run that took the claim first; waits for it as long as a run of its own might take.
 pub(crate) async fn outcome(
     shared: &Shared,
@@ -41,7 +51,7 @@ pub(crate) async fn outcome(
     if taken.fingerprint != claim.fingerprint {
         return Err(Refusal::KeyReused);
     }
-    let mut heard = shared.events.subscribe(None);
+    let mut heard = shared.events.subscribe();
     let begun = Instant::now();
     loop {
         let row = stored(shared, &taken.execution_id).await?;

@@ -61,6 +61,11 @@ pub enum Refusal {
         /// `name@version`.
         skill: String,
     },
+    /// Too many calls of this owner wait already.
+    #[error(
+        "too many calls of this API key wait for a person already; tell the user that they have to be decided about"
+    )]
+    TooManyWaiting,
     /// A decision about something that does not wait.
     #[error("this execution does not wait for a decision: {state}")]
     NotWaiting {
@@ -128,6 +133,7 @@ impl Refusal {
             Self::ApprovalPending { .. } => "approval_pending",
             Self::Denied { .. } => "approval_denied",
             Self::TooLargeToApprove { .. } => "too_large_to_approve",
+            Self::TooManyWaiting => "too_many_waiting",
             Self::NotWaiting { .. } => "not_waiting",
             Self::OwnCall => "own_call",
             Self::KeyReused => "idempotency_key_reused",

@@ -10,6 +10,8 @@
     reason = "a benchmark stops at the first surprise"
 )]
 
+mod process;
+
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -69,8 +71,11 @@ async fn run() {
     }
     let target = url(&gateway.base);
     let sample = measure("(CPU sample)", &client, &target, &plain, &[], REQUESTS);
-    let cpu = cpu_of(&gateway, sample).await;
-    println!("gateway CPU per scored request: {cpu:.3} ms; resident memory {} KiB", resident(&gateway));
+    let (cpu_ms, _) = process::cpu_of(&gateway, sample).await;
+    #[expect(clippy::cast_precision_loss, reason = "a few thousand requests")]
+    let cpu = cpu_ms / (REQUESTS + WARM_UP) as f64;
+    let memory = process::resident(&gateway);
+    println!("gateway CPU per scored request: {cpu:.3} ms; resident memory {memory} KiB");
 }
 
 /// Posts `body` again and again over one connection; returns the median.
@@ -125,27 +130,6 @@ async fn instant_upstream() -> String {
     let router = Router::new().route("/v1/chat/completions", post(answer));
     tokio::spawn(async move { axum::serve(listener, router).await });
     format!("http://{address}")
-}
-
-/// Fields of `/proc/PID/stat` behind the program's name.
-fn stat(gateway: &Gateway) -> Vec<String> {
-    let text = std::fs::read_to_string(format!("/proc/{}/stat", gateway.pid())).unwrap();
-    text.rsplit_once(')').unwrap().1.split_whitespace().map(str::to_owned).collect()
-}
-
-/// Milliseconds of CPU of the gateway per request of one measured row.
-async fn cpu_of<F: Future>(gateway: &Gateway, work: F) -> f64 {
-    let ticks = |stat: Vec<String>| stat[11].parse::<f64>().unwrap() + stat[12].parse::<f64>().unwrap();
-    let before = ticks(stat(gateway));
-    work.await;
-    #[expect(clippy::cast_precision_loss, reason = "a few thousand requests")]
-    let requests = (REQUESTS + WARM_UP) as f64;
-    (ticks(stat(gateway)) - before) * 10.0 / requests
-}
-
-/// KiB of memory in use.
-fn resident(gateway: &Gateway) -> u64 {
-    stat(gateway)[21].parse::<u64>().unwrap() * 4
 }
 
 async fn install(client: &reqwest::Client, gateway: &Gateway) {

@@ -121,6 +121,16 @@ impl Store for SqliteStore {
         self.writer.run(move |c| claims::create_once(c, &execution, &claim)).await
     }
 
+    async fn claimed(&self, key: &str, now_ms: i64) -> Result<Option<Claimed>> {
+        let key = key.to_owned();
+        self.readers.run(move |c| claims::claimed(c, &key, now_ms)).await
+    }
+
+    async fn take_claim(&self, execution_id: &str, claim: &Claim) -> Result<Option<Claimed>> {
+        let (id, claim) = (execution_id.to_owned(), claim.clone());
+        self.writer.run(move |c| claims::take(c, &id, &claim)).await
+    }
+
     async fn prune_claims(&self, now_ms: i64, batch: u32) -> Result<u64> {
         self.writer.run(move |c| claims::prune(c, now_ms, batch)).await
     }

@@ -75,6 +75,13 @@ pub trait Store: Send + Sync {
     /// taken before and has not expired, nothing is written and what it was taken for is returned.
     async fn create_execution_once(&self, execution: &Execution, claim: &Claim) -> Result<Option<Claimed>>;
 
+    /// What a claim was taken for, if it was and has not expired at `now_ms`.
+    async fn claimed(&self, key: &str, now_ms: i64) -> Result<Option<Claimed>>;
+
+    /// Takes a claim for an execution that is there already. If it was taken before and has not expired, nothing is
+    /// written and what it was taken for is returned.
+    async fn take_claim(&self, execution_id: &str, claim: &Claim) -> Result<Option<Claimed>>;
+
     /// Forgets claims that have expired at `now_ms`, at most `batch`. Returns how many. What they were taken for
     /// stays in the history.
     async fn prune_claims(&self, now_ms: i64, batch: u32) -> Result<u64>;

@@ -101,6 +101,7 @@ macro_rules! store_contract {
                 an_expired_claim_can_be_taken_anew
                 pruning_forgets_expired_claims_alone
                 a_claim_without_its_row_is_not_taken
+                a_claim_is_taken_for_a_row_that_is_there
             }
             concurrency {
                 two_hundred_writers_lose_nothing

@@ -3,7 +3,7 @@
 use domain::ToolCall;
 
 use super::ids::{Ids, id_of};
-use super::members::{child, value};
+use super::members::{child, item, value};
 use crate::answer::{Call, Owned};
 use crate::json;
 use crate::splice::{Container, Edits};
@@ -53,7 +53,7 @@ impl<'a> Part<'a> {
     pub(super) fn replay(&self) -> String {
         let mut edits = Edits::new(self.whole.doc());
         if let Some(call) = self.call()
-            && value(&call, "args").is_some_and(|args| !args.starts_with('{'))
+            && item(&call, "args").is_some_and(|args| !args.value.starts_with('{'))
         {
             edits.members(&call, &[], &[("args", "{}".to_owned())]);
         }

@@ -56,6 +56,13 @@ fn is_nothing(data: &[u8]) -> bool {
     data.is_empty() || data == b"[DONE]"
 }
 
+/// The data of a frame that has lines of another kind: a comment in it is more than the dialect's SDKs can read.
+fn bare(frame: &sse::Frame) -> Option<&str> {
+    let mut lines = frame.raw.split(|byte| matches!(byte, b'\n' | b'\r'));
+    let has_others = lines.any(|line| !line.is_empty() && !line.starts_with(b"data"));
+    has_others.then(|| std::str::from_utf8(frame.data.as_deref()?).ok()).flatten()
+}
+
 /// Reads one round's body.
 pub(super) enum Reader {
     Events(sse::Framer),
@@ -108,8 +115,11 @@ impl Pen {
     /// Writes a chunk as it came, or with another text.
     pub(super) fn write(&mut self, piece: &Piece, text: Option<&str>, out: &mut Vec<u8>) {
         match (piece, text) {
-            (Piece::Event(frame), None) => frame.write(out),
-            (Piece::Event(frame), Some(text)) => frame.write_data(text, out),
+            (Piece::Event(frame), None) => match bare(frame) {
+                Some(data) => sse::write(None, data, out),
+                None => frame.write(out),
+            },
+            (Piece::Event(_), Some(text)) => sse::write(None, text, out),
             (Piece::Element(element), text) => {
                 // Each round begins an array of its own; the client's begins once.
                 let fits = element.lead.contains(&if self.begun { b',' } else { b'[' });

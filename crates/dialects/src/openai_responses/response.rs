@@ -37,15 +37,16 @@ impl Opening {
         item::word(&Container::object(&self.text, &self.text).ok()?, "id")
     }
 
-    /// The object of an answer that failed.
-    pub(super) fn failed(&self, error: &Value, output: &str) -> Option<String> {
+    /// The object of an answer that failed, with the usage of the rounds that did not.
+    pub(super) fn failed(&self, error: &Value, output: &str, usage: Option<Value>) -> Option<String> {
         let top = Container::object(&self.text, &self.text).ok()?;
         let mut edits = Edits::new(&self.text);
-        let set = [
+        let mut set = vec![
             ("status", "\"failed\"".to_owned()),
             ("error", error.to_string()),
             ("output", format!("[{output}]")),
         ];
+        set.extend(usage.map(|usage| ("usage", usage.to_string())));
         edits.members(&top, &[], &set);
         Some(edits.apply())
     }

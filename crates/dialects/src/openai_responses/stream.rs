@@ -397,7 +397,9 @@ impl Answer for Stream {
         let code = if error.status == 429 { "rate_limit_exceeded" } else { "server_error" };
         let said = json!({"code": code, "message": error.message});
         let output: Vec<&str> = self.done_items().collect();
-        let failed = self.opening.as_ref().and_then(|opening| opening.failed(&said, &output.join(",")));
+        let usage = response::usage(&self.totals, &Ending::default());
+        let opening = self.opening.as_ref();
+        let failed = opening.and_then(|opening| opening.failed(&said, &output.join(","), usage));
         if let Some(response) = failed {
             let sequence = self.numbered();
             let data = format!("{{\"type\":\"response.failed\"{sequence},\"response\":{response}}}");

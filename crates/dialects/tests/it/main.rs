@@ -31,3 +31,4 @@ mod script;
 mod spliced;
 mod support;
 mod threads;
+mod wire_forms;

@@ -83,7 +83,7 @@ async fn a_turn_waits_while_somebody_is_there_and_gets_the_outcome() {
     let fixture = standard();
     let skill = skill("puppet");
     let run = hybrid(&skill, json!({"do": "it"}));
-    let mut seat = fixture.executor.subscribe(Some(token()));
+    let mut seat = fixture.executor.subscribe("management", Some(token()));
     let executor = fixture.executor.clone();
     let turn = tokio::spawn({
         let run = patient(run.clone());
@@ -194,7 +194,7 @@ async fn an_input_nobody_can_read_is_refused() {
 #[tokio::test]
 async fn a_stop_ends_all_waiting() {
     let fixture = standard();
-    let mut seat = fixture.executor.subscribe(Some(token()));
+    let mut seat = fixture.executor.subscribe("management", Some(token()));
     let executor = fixture.executor.clone();
     let run = patient(hybrid(&skill("puppet"), json!({"do": "it"})));
     let turn = tokio::spawn(async move { executor.execute_recorded(run).await });
@@ -211,4 +211,28 @@ async fn a_policy_of_the_caller_counts_and_not_the_skills_own() {
     let told =
         fixture.executor.execute_recorded(Run { policy: Policy::Manual, ..doing("it") }).await.unwrap();
     assert!(matches!(told.refusal, Some(Refusal::PolicyViolation { .. })));
+}
+
+#[tokio::test]
+async fn one_owner_cannot_bury_everybody_under_questions() {
+    let fixture = standard();
+    let skill = skill("puppet");
+    let call = |n: u64| hybrid(&skill, json!({"n": n}));
+    for n in 0..domain::limits::APPROVALS_PER_OWNER {
+        put_up(&fixture, call(n)).await;
+    }
+    let told = fixture.executor.execute_recorded(call(1000)).await.unwrap();
+    assert!(matches!(told.refusal, Some(Refusal::TooManyWaiting)), "{told:?}");
+    put_up(&fixture, Run { api_key_id: "key-2".into(), ..call(1000) }).await;
+}
+
+#[tokio::test]
+async fn an_edited_input_is_no_larger_than_a_models() {
+    let fixture = standard();
+    let run = hybrid(&skill("puppet"), json!({"do": "it"}));
+    let waiting = put_up(&fixture, run.clone()).await;
+    let large = json!({"do": "x".repeat(domain::limits::APPROVAL_INPUT_BYTES)});
+    let approved = Run { policy: Policy::Auto, input: large, ..run };
+    let refused = fixture.executor.approve(&waiting.id, approved, &token()).await;
+    assert!(matches!(refused, Err(Refusal::TooLargeToApprove { .. })));
 }

@@ -91,8 +91,12 @@ impl Store for FakeStore {
 
     async fn executions(&self, filter: &ExecutionFilter, page: PageRequest) -> Result<Page<Execution>> {
         let all = self.rows();
-        let data: Vec<_> =
-            all.into_iter().filter(|row| filter.status.is_none_or(|status| row.status == status)).collect();
+        let fits = |row: &Execution| {
+            filter.status.is_none_or(|status| row.status == status)
+                && filter.api_key_id.as_ref().is_none_or(|owner| row.api_key_id == *owner)
+                && filter.approval.is_none_or(|state| row.approval.as_ref().is_some_and(|a| a.state == state))
+        };
+        let data: Vec<_> = all.into_iter().filter(fits).collect();
         let total = data.len() as u64;
         Ok(Page::new(data.into_iter().take(page.limit as usize).collect(), total, page))
     }
@@ -110,12 +114,24 @@ impl Store for FakeStore {
     }
 
     async fn create_execution_once(&self, execution: &Execution, claim: &Claim) -> Result<Option<Claimed>> {
-        let mine = Claimed { execution_id: execution.id.clone(), fingerprint: claim.fingerprint.clone() };
-        if let Some(taken) = self.claims.lock().unwrap().get(&claim.key) {
+        let taken = self.take_claim(&execution.id, claim).await?;
+        if taken.is_none() {
+            self.create_execution(execution).await?;
+        }
+        Ok(taken)
+    }
+
+    async fn claimed(&self, key: &str, _now_ms: i64) -> Result<Option<Claimed>> {
+        Ok(self.claims.lock().unwrap().get(key).cloned())
+    }
+
+    async fn take_claim(&self, execution_id: &str, claim: &Claim) -> Result<Option<Claimed>> {
+        let mine = Claimed { execution_id: execution_id.to_owned(), fingerprint: claim.fingerprint.clone() };
+        let mut claims = self.claims.lock().unwrap();
+        if let Some(taken) = claims.get(&claim.key) {
             return Ok(Some(taken.clone()));
         }
-        self.create_execution(execution).await?;
-        self.claims.lock().unwrap().insert(claim.key.clone(), mine);
+        claims.insert(claim.key.clone(), mine);
         Ok(None)
     }
 

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use domain::Status;
-use executor::{Refusal, Run};
+use domain::{Policy, Status};
+use executor::{Decider, Refusal, Run};
 use serde_json::json;
 
 use crate::fixture::{doing, standard};
@@ -81,4 +81,64 @@ async fn a_repeat_of_a_run_that_takes_too_long_is_told_to_come_back() {
     assert!(matches!(told, Err(Refusal::StillRunning { .. })), "{told:?}");
     fixture.probe.release.add_permits(1);
     assert_eq!(first.await.unwrap().unwrap().status, Status::Success);
+}
+
+fn token() -> Decider {
+    Decider { id: "management".into(), is_token: true }
+}
+
+#[tokio::test]
+async fn a_run_that_was_made_stays_made_whatever_changes_about_the_skill() {
+    let fixture = standard();
+    let run = named(doing("it"));
+    let first = fixture.executor.execute_recorded(run.clone()).await.unwrap().execution;
+    for policy in [Policy::Hybrid, Policy::Manual] {
+        let again = fixture.executor.execute_recorded(Run { policy, ..run.clone() }).await.unwrap();
+        assert!(again.refusal.is_none() && again.execution.id == first.id, "{again:?}");
+    }
+    fixture.executor.set_enabled(false);
+    assert_eq!(fixture.executor.execute(run).await.unwrap().id, first.id);
+    assert_eq!(fixture.store.rows().len(), 1);
+}
+
+#[tokio::test]
+async fn a_question_that_was_put_stays_the_question() {
+    let fixture = standard();
+    let run = Run { policy: Policy::Hybrid, ..named(doing("it")) };
+    let waiting = fixture.executor.execute_recorded(run.clone()).await.unwrap();
+    assert!(matches!(waiting.refusal, Some(Refusal::ApprovalPending { .. })));
+    let free = Run { policy: Policy::Auto, ..run.clone() };
+    let again = fixture.executor.execute_recorded(free).await.unwrap();
+    assert!(matches!(again.refusal, Some(Refusal::ApprovalPending { .. })), "{again:?}");
+    assert_eq!(fixture.store.rows().len(), 1, "nothing ran, nothing else was asked");
+}
+
+#[tokio::test]
+async fn one_approval_answers_one_name_and_that_again_and_again() {
+    let fixture = standard();
+    let run = Run { policy: Policy::Hybrid, ..named(doing("it")) };
+    let waiting = fixture.executor.execute_recorded(run.clone()).await.unwrap().execution;
+    let approved = Run { policy: Policy::Auto, once: None, ..run.clone() };
+    fixture.executor.approve(&waiting.id, approved, &token()).await.unwrap();
+    for _ in 0..2 {
+        let told = fixture.executor.execute_recorded(run.clone()).await.unwrap();
+        assert!(told.refusal.is_none() && told.execution.id == waiting.id, "{told:?}");
+    }
+    for other in [Some("l".repeat(64)), None] {
+        let told = fixture.executor.execute_recorded(Run { once: other, ..run.clone() }).await.unwrap();
+        assert!(told.refusal.is_some() && told.execution.id != waiting.id, "a new question: {told:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_outcome_that_somebody_else_took_is_still_there_for_whoever_asked_first() {
+    let fixture = standard();
+    let run = Run { policy: Policy::Hybrid, ..named(doing("it")) };
+    let waiting = fixture.executor.execute_recorded(run.clone()).await.unwrap().execution;
+    let approved = Run { policy: Policy::Auto, once: None, ..run.clone() };
+    fixture.executor.approve(&waiting.id, approved, &token()).await.unwrap();
+    let nameless = fixture.executor.execute_recorded(Run { once: None, ..run.clone() }).await.unwrap();
+    assert_eq!(nameless.execution.id, waiting.id);
+    let told = fixture.executor.execute_recorded(run).await.unwrap();
+    assert!(told.refusal.is_none() && told.execution.id == waiting.id, "{told:?}");
 }

@@ -9,6 +9,9 @@ use super::remote::{Gateway, Remote};
 use super::say;
 use crate::config::Environment;
 
+/// Bytes of an input or message on one line of a list.
+const SHOWN: usize = 400;
+
 #[derive(Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
@@ -72,7 +75,7 @@ pub(super) async fn run(arguments: Arguments, env: &Environment) -> Result<()> {
         }
         Command::Show { id } => {
             let answer = remote.ask(Method::GET, &one(&id), None).await?;
-            say(&format!("{:#}", answer.get("execution").unwrap_or(&answer)));
+            say(&visible(&format!("{:#}", answer.get("execution").unwrap_or(&answer))));
         }
         Command::Tail => tail(&remote, as_json).await?,
         Command::Approve { id, input } => {
@@ -106,7 +109,7 @@ fn segment(text: &str) -> String {
 
 fn print_list(page: &Value, as_json: bool) {
     if as_json {
-        return say(&page.to_string());
+        return say(&visible(&page.to_string()));
     }
     let rows = page.get("data").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     for row in rows {
@@ -119,7 +122,7 @@ fn print_list(page: &Value, as_json: bool) {
 
 fn print_one(answer: &Value, as_json: bool) {
     let row = answer.get("execution").unwrap_or(answer);
-    say(&if as_json { row.to_string() } else { line(row) });
+    say(&if as_json { visible(&row.to_string()) } else { line(row) });
 }
 
 /// One execution on one line; what it is to do too, while it waits.
@@ -133,10 +136,22 @@ fn line(row: &Value) -> String {
         (_, _, Some(message)) => message.to_owned(),
         _ => String::new(),
     };
-    let what = domain::text::excerpt(&what, 200);
+    let shown = domain::text::prefix_bytes(&what, SHOWN);
+    let hidden = what.len() - shown.len();
+    let more = format!(" [{hidden} more bytes: omni-skills executions show {id}]");
+    let what = visible(shown) + if hidden > 0 { &more } else { "" };
     format!("{id}  {state:<20}  {}@{}  {}  {what}", text("skillName"), text("version"), text("apiKeyId"))
         .trim_end()
         .to_owned()
+}
+
+/// What a terminal would not show as it is: control characters, and those that change how others are shown.
+fn visible(text: &str) -> String {
+    let hides = |c: char| {
+        (c.is_control() && c != '\n')
+            || matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+    };
+    text.chars().map(|c| if hides(c) { c.escape_unicode().to_string() } else { c.to_string() }).collect()
 }
 
 /// Server-sent events, one line each.
@@ -159,7 +174,7 @@ async fn tail(remote: &Remote, as_json: bool) -> Result<()> {
 fn print_event(data: &str, as_json: bool) {
     let event: Value = serde_json::from_str(data).unwrap_or_default();
     if as_json {
-        return say(data);
+        return say(&visible(data));
     }
     match event.get("event").and_then(Value::as_str) {
         Some(name) => say(&format!("{name:<18}  {}", line(&event))),
@@ -175,6 +190,13 @@ mod tests {
     fn an_id_is_one_segment() {
         assert_eq!(segment("01-a.b~c"), "01-a.b~c");
         assert_eq!(segment("../x?y=é"), "..%2Fx%3Fy%3D%C3%A9");
+    }
+
+    #[test]
+    fn nothing_is_hidden_from_whoever_decides() {
+        assert_eq!(visible("a\u{202e}b\u{2028}c\u{1b}[31m é"), "a\\u{202e}b\\u{2028}c\\u{1b}[31m é");
+        let row = json!({"id": "i", "status": "pending", "approval": {"state": "waiting"}, "input": "x".repeat(1000)});
+        assert!(line(&row).ends_with("[602 more bytes: omni-skills executions show i]"), "{}", line(&row));
     }
 
     #[test]

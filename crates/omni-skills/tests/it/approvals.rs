@@ -317,3 +317,43 @@ async fn the_command_line_lists_approves_and_denies() {
     let (_, empty) = cli(&["list", "--waiting"]).await;
     assert_eq!(empty.trim(), "none");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_whose_rights_change_hears_nothing_more_and_nobody_waits_for_it() {
+    let upstream = FakeUpstream::start(script()).await;
+    let gateway = gateway(&upstream.base_url(), "");
+    make_hybrid(&gateway).await;
+    for change in ["DELETE", "PUT", "POST"] {
+        let scopes = json!({"name": "k", "scopes": ["read:skills", "approve:skills"]});
+        let (_, made) = manage(&gateway, "POST", "/api/keys", Some(scopes)).await;
+        let (id, secret) = (made["id"].as_str().unwrap(), made["key"].as_str().unwrap());
+        let url = format!("{}/api/skills/executions/stream", gateway.base);
+        let listening = http().get(url).bearer_auth(secret).send().await.unwrap();
+        let (path, body) = match change {
+            "PUT" => (format!("/api/keys/{id}"), Some(json!({"scopes": ["read:skills"]}))),
+            "POST" => (format!("/api/keys/{id}/rotate"), Some(json!({}))),
+            _ => (format!("/api/keys/{id}"), None),
+        };
+        assert_eq!(manage(&gateway, change, &path, body).await.0, 200, "{change}");
+        // The stream ends; without that the test would not.
+        let heard = tokio::time::timeout(Duration::from_secs(20), listening.text()).await.unwrap().unwrap();
+        assert!(!heard.contains("\"approval_decided\""), "{heard}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_of_a_revoked_key_cannot_be_approved() {
+    let upstream = FakeUpstream::start(script()).await;
+    let gateway = gateway(&upstream.base_url(), "");
+    make_hybrid(&gateway).await;
+    let (_, made) = manage(&gateway, "POST", "/api/keys", Some(json!({"name": "k"}))).await;
+    let headers = [("x-omni-use", "file_write"), ("x-omni-key", made["key"].as_str().unwrap())];
+    send(&gateway.base, "openai_chat", &body("openai_chat", false, "please", &[]), &headers).await;
+    let id = history(&gateway).await[0]["id"].as_str().unwrap().to_owned();
+    let key = format!("/api/keys/{}", made["id"].as_str().unwrap());
+    assert_eq!(manage(&gateway, "DELETE", &key, None).await.0, 200);
+    let (status, answer) =
+        manage(&gateway, "POST", &format!("/api/skills/executions/{id}/approve"), None).await;
+    assert_eq!((status, answer["code"].as_str()), (409, Some("owner_revoked")), "{answer}");
+    assert_eq!(manage(&gateway, "POST", &format!("/api/skills/executions/{id}/deny"), None).await.0, 200);
+}

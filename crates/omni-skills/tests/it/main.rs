@@ -9,6 +9,8 @@
 mod approvals;
 mod budgets;
 mod client;
+mod conversations;
+mod faults;
 mod gemini;
 mod idempotency;
 mod kept;
@@ -19,5 +21,6 @@ mod robustness;
 mod schemas;
 mod spliced;
 mod sticky;
+mod ten_turns;
 mod threads;
 mod upstreams;

@@ -245,3 +245,29 @@ async fn ids_outlive_what_was_hidden() {
         assert!(!answer.to_string().contains("eval_code"), "{answer}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_goes_on_with_an_answer_that_another_key_was_given() {
+    for stream in [false, true] {
+        let upstream = FakeUpstream::start(script()).await;
+        let gateway = gateway(&upstream.base_url(), "");
+        let default = ["proxy", "read:skills", "execute:skills"];
+        let (one, two) = (Client::new(&gateway, &default).await, Client::new(&gateway, &default).await);
+        let asked = json!({"model": "m", "input": "my secret is 1234", "stream": stream});
+        let id = id_of(&response_of(&one.chat(&gateway, &asked).await.raw));
+        let before = upstream.requests().len();
+        for member in ["previous_response_id", "conversation"] {
+            let mut stolen = json!({"model": "m", "input": "and now?", "stream": stream});
+            stolen[member] = json!(id);
+            let seen = two.chat(&gateway, &stolen).await;
+            assert_eq!(seen.status, 404, "{member}: {seen:?}");
+            let url = format!("{}/v1/responses/input_tokens", gateway.base);
+            let counted = http().post(url).header("authorization", &two.key);
+            let counted = counted.header("content-type", "application/json").body(stolen.to_string());
+            assert_eq!(counted.send().await.unwrap().status(), 404, "{member}");
+        }
+        assert_eq!(upstream.requests().len(), before, "the provider was not asked");
+        let own = json!({"model": "m", "input": "and now?", "stream": stream, "previous_response_id": id});
+        assert_eq!(one.chat(&gateway, &own).await.text, "still here");
+    }
+}

@@ -62,7 +62,11 @@ async fn a_conversation_goes_on_by_itself() {
     let upstream = FakeUpstream::start(script()).await;
     let gateway = gateway(&upstream.base_url(), "");
     let body = json!({"model": "m", "input": "please", "conversation": {"id": "c"}});
-    let seen = send(&gateway.base, RESPONSES, &body, &[]).await;
+    // Conversations of the provider are everybody's: whoever may pass everything through may name them.
+    let refused = send(&gateway.base, RESPONSES, &body, &[]).await;
+    assert_eq!((refused.status, upstream.requests().len()), (404, 0), "{refused:?}");
+    let management = [("x-omni-key", gateway.token.as_str())];
+    let seen = send(&gateway.base, RESPONSES, &body, &management).await;
     assert_eq!((seen.text.as_str(), upstream.refusals()), ("First.done", Vec::new()));
     assert!(upstream.requests().iter().all(|request| request.body.get("previous_response_id").is_none()));
 }

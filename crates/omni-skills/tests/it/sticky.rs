@@ -166,10 +166,11 @@ async fn answers_and_conversations_of_the_provider_lead_back_to_it() {
         }
         let named =
             |text: &str| json!({"model": "m", "input": text, "stream": stream, "conversation": "conv_1"});
-        send(&gateway.base, "openai_responses", &named(COMMIT), &[]).await;
+        let management = [("x-omni-key", gateway.token.as_str())];
+        send(&gateway.base, "openai_responses", &named(COMMIT), &management).await;
         let first = tools(&upstream).0;
         assert!(first.contains("git-commit__"), "{first}");
-        send(&gateway.base, "openai_responses", &named("thanks"), &[]).await;
+        send(&gateway.base, "openai_responses", &named("thanks"), &management).await;
         assert_eq!(tools(&upstream).0, first);
     }
 }

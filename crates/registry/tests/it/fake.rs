@@ -112,6 +112,12 @@ impl Store for FakeStore {
     async fn create_execution_once(&self, _: &Execution, _: &Claim) -> Result<Option<Claimed>> {
         Err(StoreError::Closed)
     }
+    async fn claimed(&self, _: &str, _: i64) -> Result<Option<Claimed>> {
+        Err(StoreError::Closed)
+    }
+    async fn take_claim(&self, _: &str, _: &Claim) -> Result<Option<Claimed>> {
+        Err(StoreError::Closed)
+    }
     async fn prune_claims(&self, _: i64, _: u32) -> Result<u64> {
         Err(StoreError::Closed)
     }

@@ -12,6 +12,7 @@ use super::key_settings::SettingsChange;
 use super::now;
 use super::page::page;
 use crate::app::App;
+use crate::caller::Caller;
 use crate::error::{ApiError, Code};
 use crate::http::{Fields, Id, Object};
 use crate::keyring::{hash_secret, new_secret};
@@ -56,6 +57,8 @@ pub(crate) async fn create(
         created_at: now(),
     };
     let key = app.keyring.create(key).await?;
+    // The first key ends what callers without one may do.
+    app.executor.end_listening(Caller::Anonymous.owner());
     let ApiKey { id, name, scopes, settings, .. } = key;
     Ok(Json(json!({
         "id": id,
@@ -97,12 +100,14 @@ pub(crate) async fn update(
     } else {
         app.keyring.update_settings(&id, update, |old| settings.apply(old)).await?
     };
+    app.executor.end_listening(&id);
     Ok(Json(json!({"success": true, "apiKey": key})))
 }
 
 /// `DELETE /api/keys/{id}`.
 pub(crate) async fn delete(State(app): State<Arc<App>>, Id(id): Id) -> Result<Json<Value>, ApiError> {
     app.keyring.delete(&id).await?;
+    app.executor.end_listening(&id);
     Ok(Json(json!({"success": true})))
 }
 
@@ -111,6 +116,7 @@ pub(crate) async fn rotate(State(app): State<Arc<App>>, Id(id): Id) -> Result<Js
     let secret = secret()?;
     let update = KeyUpdate { secret_hash: Some(hash_secret(&secret)), ..KeyUpdate::default() };
     let key = app.keyring.update(&id, update).await?;
+    app.executor.end_listening(&id);
     Ok(Json(json!({"id": key.id, "key": secret})))
 }
 

@@ -64,6 +64,8 @@ codes! {
     MethodNotAllowed     "method_not_allowed"     METHOD_NOT_ALLOWED     "The path exists, but not with this method; see the Allow header.";
     BodyTimeout          "body_timeout"           REQUEST_TIMEOUT        "The request body did not arrive in time.";
     NotWaiting           "not_waiting"            CONFLICT               "The execution does not wait for a decision (any more).";
+    TooManyWaiting       "too_many_waiting"       CONFLICT               "Too many calls of the API key wait for a person already.";
+    OwnerRevoked         "owner_revoked"          CONFLICT               "The API key whose call this is has been revoked; deny the call.";
     IdempotencyKeyReused "idempotency_key_reused" CONFLICT               "The `Idempotency-Key` was used for another skill or input.";
     ExecutionRunning     "execution_running"      CONFLICT               "The first run with this `Idempotency-Key` has not ended; see Retry-After.";
     SkillInactive        "skill_inactive"         CONFLICT               "The skill is switched off.";

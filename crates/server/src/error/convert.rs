@@ -40,6 +40,7 @@ impl From<Refusal> for ApiError {
             Refusal::ApprovalPending { .. } => Self::new(Code::ApprovalPending, message),
             Refusal::Denied { .. } => Self::new(Code::ApprovalDenied, message),
             Refusal::TooLargeToApprove { .. } => Self::new(Code::TooLargeToApprove, message),
+            Refusal::TooManyWaiting => Self::new(Code::TooManyWaiting, message),
             Refusal::NotWaiting { .. } => Self::new(Code::NotWaiting, message),
             Refusal::OwnCall => Self::new(Code::OwnCall, message),
             Refusal::KeyReused => Self::new(Code::IdempotencyKeyReused, message),

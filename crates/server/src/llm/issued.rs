@@ -6,15 +6,17 @@
 
 use std::sync::Arc;
 
+use axum::http::StatusCode;
 use bytes::Bytes;
-use dialects::{Dialect, FirstId, Issued, Round, Shown};
-use domain::limits;
+use dialects::{Dialect, FirstId, Issued, Round, Shown, WireError};
+use domain::{Scope, limits};
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
 use serde::{Deserialize, Serialize};
 use store::{KeptRounds, KeptScope, RecallKept};
 use tokio::task::JoinHandle;
 
+use super::failure::error;
 use super::kept::{PATIENCE, now_ms};
 use super::receive::Received;
 use super::turn::Turn;
@@ -76,10 +78,40 @@ pub(super) async fn find(
     })
 }
 
-/// The note of the answer that a request goes on with.
-pub(super) async fn before(received: &Received) -> Option<Note> {
-    let id = received.request.conversation.as_deref().filter(|_| received.dialect.names_answers())?;
-    find(&received.app, received.caller.owner(), received.dialect, id).await.ok().flatten()
+/// The note of the answer that a request goes on with. A conversation that the key was not given is refused: with the
+/// server's credential every key could read everybody's.
+pub(super) async fn before(received: &Received) -> Result<Option<Note>, WireError> {
+    let named = received.request.conversation.as_deref().filter(|_| received.dialect.names_answers());
+    let Some(id) = named else { return Ok(None) };
+    let note = find(&received.app, received.caller.owner(), received.dialect, id).await;
+    let may_any = received.upstream.takes(received.credential.as_ref());
+    of_the_key(note, id, may_any || received.caller.may(Scope::Passthrough))
+}
+
+/// What was found, if the caller may go on with it.
+pub(super) fn of_the_key(
+    found: Result<Option<Note>, Unreadable>,
+    id: &str,
+    may_any: bool,
+) -> Result<Option<Note>, WireError> {
+    match found {
+        Ok(None) if !may_any => Err(not_found(id)),
+        Ok(note) => Ok(note),
+        Err(Unreadable) => {
+            let message = "the ids of answers cannot be looked up at the moment; try again";
+            Err(error(StatusCode::SERVICE_UNAVAILABLE, "not_ready", message))
+        }
+    }
+}
+
+/// An answer that this key was not given.
+pub(super) fn not_found(id: &str) -> WireError {
+    let message = format!(
+        "no response or conversation `{}` was given to this API key; ask with the key that created it, or give this one the scope \
+         `passthrough`",
+        domain::text::excerpt(id, 80)
+    );
+    error(StatusCode::NOT_FOUND, "response_not_found", message)
 }
 
 /// Writes a note. Returns when it is durable, or cannot be.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use dialects::kept::{CALL, RESPONSE};
-use dialects::{Anchor, Kept, Round, Shown, ToolPlace};
+use dialects::{Anchor, Kept, Round, Shown, ToolPlace, WireError};
 use domain::{SkillRef, ToolResult, limits};
 use store::{KeptRounds, KeptScope, PruneKept, RecallKept, RecalledKept, Store};
 
@@ -60,7 +60,7 @@ impl KeptConfig {
 }
 
 /// Puts back into the request what its history lacks.
-pub(super) async fn restore(received: &mut Received) {
+pub(super) async fn restore(received: &mut Received) -> Result<(), WireError> {
     let config = received.app.config.kept;
     let mut anchors = received.dialect.anchors(&received.request);
     anchors.retain(|anchor| config.wants(&anchor.key));
@@ -69,7 +69,7 @@ pub(super) async fn restore(received: &mut Received) {
         // Nothing of ours is wanted; but the provider knows the answer by no other id.
         anchors.retain(|anchor| named.as_ref() == Some(&anchor.key));
     }
-    let note = issued::before(received).await;
+    let note = issued::before(received).await?;
     if let Some(note) = &note {
         received.request.hidden_calls.clone_from(&note.issued.calls);
     }
@@ -91,7 +91,7 @@ pub(super) async fn restore(received: &mut Received) {
     };
     let mut kept: Vec<(Anchor, Kept)> = anchors.into_iter().filter_map(at).collect();
     if kept.is_empty() {
-        return;
+        return Ok(());
     }
     if received.dialect.media(&received.request.model).is_empty() {
         let plain = |(anchor, kept)| (anchor, received.dialect.without_media(kept));
@@ -101,6 +101,7 @@ pub(super) async fn restore(received: &mut Received) {
     if restored != received.request.raw {
         received.request.unrestored = Some(std::mem::replace(&mut received.request.raw, restored));
     }
+    Ok(())
 }
 
 /// The tools that the provider holds are those of the answer that the request goes on with, ours and the client's.

@@ -19,7 +19,7 @@ use serde::Deserialize;
 use super::failure::{self, error};
 use super::receive::target;
 use super::stored_answers::{self, Asked};
-use super::upstream::{ClientCredential, Forwarded, Remote, response_headers};
+use super::upstream::{ClientCredential, Forwarded, Remote, Upstream, response_headers};
 use crate::app::App;
 use crate::caller::Caller;
 use crate::error::render::Spoken;

@@ -77,7 +77,9 @@ pub(super) async fn receive(
         Ok(received) => received,
         Err(error) => return failure::response(dialect, &error),
     };
-    kept::restore(&mut received).await;
+    if let Err(error) = kept::restore(&mut received).await {
+        return failure::response(dialect, &error);
+    }
     let injected = inject::inject(&received);
     if injected.is_idle() {
         respond::pass_through(received, injected).await

@@ -12,7 +12,7 @@ use domain::limits::PROXY_BODY_BYTES;
 use serde_json::{Map, Value};
 
 use super::failure::error;
-use super::issued::{self, Note};
+use super::issued::{self, Note, not_found};
 use super::other_paths::{Other, forward, whole};
 use super::upstream::{ClientCredential, Forwarded, Remote, Upstream};
 use crate::app::App;
@@ -69,13 +69,20 @@ impl<'a> Asked<'a> {
 /// Writes the provider's name of the answer that a body goes on with into it.
 pub(super) async fn rename_previous(app: &App, caller: &Caller, other: &mut Other) -> Result<(), WireError> {
     const PREVIOUS: &str = "previous_response_id";
+    const CONVERSATION: &str = "conversation";
     let Some(speaker) = speaker() else { return Ok(()) };
     let bytes = whole(std::mem::take(&mut other.body)).await?;
     other.body = Body::from(bytes.clone());
     let Ok(mut value) = serde_json::from_slice::<Map<String, Value>>(&bytes) else { return Ok(()) };
-    let Some(id) = value.get(PREVIOUS).and_then(Value::as_str) else { return Ok(()) };
-    let note = issued::find(app, caller.owner(), speaker, id).await.ok().flatten();
-    if let Some(last) = note.and_then(|note| note.issued.ids.last().cloned()).filter(|last| last != id) {
+    let conversation = value.get(CONVERSATION).map(|c| c.get("id").unwrap_or(c));
+    let named = value.get(PREVIOUS).filter(|id| !id.is_null()).or(conversation);
+    let Some(id) = named.and_then(Value::as_str) else { return Ok(()) };
+    let own = ClientCredential::find(&other.headers, other.uri.query());
+    let first = app.upstreams.of_provider("openai", None).next();
+    let may_any = first.is_some_and(|first| first.takes(own.as_ref())) || caller.may(Scope::Passthrough);
+    let note = issued::of_the_key(issued::find(app, caller.owner(), speaker, id).await, id, may_any)?;
+    let last = note.and_then(|note| note.issued.ids.last().cloned()).filter(|last| last != id);
+    if let Some(last) = last.filter(|_| value.contains_key(PREVIOUS)) {
         value.insert(PREVIOUS.to_owned(), last.into());
         let body = Value::Object(value).to_string();
         other.headers.insert(header::CONTENT_LENGTH, body.len().into());
@@ -99,16 +106,10 @@ pub(super) async fn answer(
     let Some(speaker) = speaker() else { return Ok(None) };
     let own = ClientCredential::find(&other.headers, other.uri.query());
     let note = issued::find(app, caller.owner(), speaker, asked.id).await;
-    let note = note.map_err(|_| {
-        let message = "the ids of answers cannot be looked up at the moment; try again";
-        error(StatusCode::SERVICE_UNAVAILABLE, "not_ready", message)
-    })?;
     let mut upstreams = app.upstreams.of_provider("openai", None);
-    let Some(note) = note else {
-        let first = upstreams.next();
-        let may = first.is_some_and(|first| first.takes(own.as_ref())) || caller.may(Scope::Passthrough);
-        return if may { Ok(None) } else { Err(not_found(asked.id)) };
-    };
+    let first = app.upstreams.of_provider("openai", None).next();
+    let may_any = first.is_some_and(|first| first.takes(own.as_ref())) || caller.may(Scope::Passthrough);
+    let Some(note) = issued::of_the_key(note, asked.id, may_any)? else { return Ok(None) };
     let upstream = upstreams.find(|upstream| upstream.name() == note.upstream);
     let upstream = upstream.ok_or_else(|| not_found(asked.id))?;
     let ask =
@@ -198,14 +199,6 @@ impl Ask<'_> {
         parts.headers.remove(header::CONTENT_LENGTH);
         Ok(Response::from_parts(parts, Body::from(shown)))
     }
-}
-
-fn not_found(id: &str) -> WireError {
-    let message = format!(
-        "no response `{}` was given to this API key; ask with the key that created it",
-        domain::text::excerpt(id, 80)
-    );
-    error(StatusCode::NOT_FOUND, "response_not_found", message)
 }
 
 #[cfg(test)]

@@ -13,18 +13,35 @@ pub(super) fn create_once(
     execution: &Execution,
     claim: &Claim,
 ) -> Result<Option<Claimed>, SqlError> {
+    let taken = take(connection, &execution.id, claim)?;
+    if taken.is_none() {
+        executions::create(connection, execution)?;
+    }
+    Ok(taken)
+}
+
+/// See [`store::Store::claimed`].
+pub(super) fn claimed(connection: &Connection, key: &str, now_ms: i64) -> Result<Option<Claimed>, SqlError> {
     let sql = "SELECT execution_id, fingerprint FROM claims WHERE key = ?1 AND expires_ms > ?2";
-    let taken = connection.prepare_cached(sql)?.query_row(params![claim.key, claim.now_ms], |row| {
+    let taken = connection.prepare_cached(sql)?.query_row(params![key, now_ms], |row| {
         Ok(Claimed { execution_id: row.get(0)?, fingerprint: row.get(1)? })
     });
-    if let Some(taken) = taken.optional()? {
+    Ok(taken.optional()?)
+}
+
+/// See [`store::Store::take_claim`].
+pub(super) fn take(
+    connection: &Connection,
+    execution_id: &str,
+    claim: &Claim,
+) -> Result<Option<Claimed>, SqlError> {
+    if let Some(taken) = claimed(connection, &claim.key, claim.now_ms)? {
         return Ok(Some(taken));
     }
-    executions::create(connection, execution)?;
     let sql = "INSERT INTO claims (key, execution_id, fingerprint, expires_ms) VALUES (?1, ?2, ?3, ?4)
         ON CONFLICT (key) DO UPDATE SET execution_id = excluded.execution_id, fingerprint = excluded.fingerprint,
             expires_ms = excluded.expires_ms";
-    let values = params![claim.key, execution.id, claim.fingerprint, claim.expires_ms];
+    let values = params![claim.key, execution_id, claim.fingerprint, claim.expires_ms];
     connection.prepare_cached(sql)?.execute(values)?;
     Ok(None)
 }

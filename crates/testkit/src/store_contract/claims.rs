@@ -72,3 +72,17 @@ pub async fn a_claim_without_its_row_is_not_taken(store: Arc<dyn Store>) {
     assert!(store.create_execution_once(&row, &claim("k", 0)).await.is_err(), "the id is there already");
     assert_eq!(store.create_execution_once(&sample::execution(), &claim("k", 0)).await.unwrap(), None);
 }
+
+/// A claim on what is there already; the first counts, whichever way it was taken.
+pub async fn a_claim_is_taken_for_a_row_that_is_there(store: Arc<dyn Store>) {
+    let (row, other) = (sample::execution(), sample::execution());
+    store.create_execution(&row).await.unwrap();
+    assert_eq!(store.claimed("k", 0).await.unwrap(), None);
+    assert_eq!(store.take_claim(&row.id, &claim("k", 0)).await.unwrap(), None);
+    let expected = Some(for_row(&row, &claim("k", 0)));
+    assert_eq!(store.claimed("k", 99).await.unwrap(), expected);
+    assert_eq!(store.take_claim(&other.id, &claim("k", 1)).await.unwrap(), expected);
+    assert_eq!(store.create_execution_once(&other, &claim("k", 1)).await.unwrap(), expected);
+    assert_eq!(store.claimed("k", 100).await.unwrap(), None, "expired");
+    assert_eq!(store.take_claim(&other.id, &claim("k", 100)).await.unwrap(), None);
+}

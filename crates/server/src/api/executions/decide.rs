@@ -32,7 +32,7 @@ pub(crate) async fn approve(
     body.finish()?;
     let by = decider(&caller)?;
     let row = super::list::visible(&app, &caller, &id).await?;
-    let run = run(&app, &row, input)?;
+    let run = run(&app, &row, input).await?;
     let execution = app.executor.approve(&id, run, &by).await?;
     Ok(Json(json!({"execution": execution})))
 }
@@ -46,6 +46,7 @@ pub(crate) async fn deny(
 ) -> Result<Json<Value>, ApiError> {
     let mut body = Fields::from(body(request).await?);
     let reason = body.parsed("reason", |text| {
+        let text = text.replace(char::is_control, " ");
         let text = text.trim();
         let fits = text.chars().count() <= REASON_CHARS;
         if fits { Ok(text.to_owned()) } else { Err(format!("has at most {REASON_CHARS} characters")) }
@@ -74,12 +75,31 @@ fn decider(caller: &Caller) -> Result<Decider, ApiError> {
     caller.decider().ok_or_else(missing)
 }
 
-fn run(app: &App, row: &Execution, input: Option<Value>) -> Result<Run, ApiError> {
+/// Whether custom skills run for the owner of a call; a key that is gone has no calls any more.
+async fn custom_allowed(app: &App, owner: &str) -> Result<bool, ApiError> {
+    if uuid::Uuid::parse_str(owner).is_err() {
+        return Ok(true);
+    }
+    let keys = app.store.keys().await?;
+    let key = keys.into_iter().find(|key| key.id == owner && !key.revoked);
+    let revoked = || {
+        let message = "the API key whose call this is has been revoked; deny the call";
+        ApiError::new(Code::OwnerRevoked, message)
+    };
+    key.map(|key| key.custom_skill_execution_enabled).ok_or_else(revoked)
+}
+
+async fn run(app: &App, row: &Execution, input: Option<Value>) -> Result<Run, ApiError> {
+    let custom_allowed = custom_allowed(app, &row.api_key_id).await?;
     let snapshot = app.registry.current();
     let Some(entry) = snapshot.get(&row.skill_id) else {
         let message = format!("the skill `{}@{}` is not installed any more", row.skill_name, row.version);
         return Err(ApiError::new(Code::SkillNotFound, message));
     };
+    if let Some(reason) = &entry.broken {
+        let message = format!("the skill `{}` cannot run: {reason}", entry.skill.identity());
+        return Err(ApiError::new(Code::SkillBroken, message));
+    }
     Ok(Run {
         skill: Arc::new(entry.skill.clone()),
         input_schema: Arc::new(entry.input().clone()),
@@ -96,6 +116,6 @@ fn run(app: &App, row: &Execution, input: Option<Value>) -> Result<Run, ApiError
         timeout_ms: None,
         cancel: CancellationToken::new(),
         outlives_caller: true,
-        custom_allowed: true,
+        custom_allowed,
     })
 }

@@ -34,7 +34,7 @@ pub(crate) async fn stream(
     query.finish()?;
     let decider = caller.decider().filter(|_| approver);
     // Before the look at what waits, so that nothing falls in between.
-    let heard = app.executor.subscribe(decider.clone());
+    let heard = app.executor.subscribe(caller.owner(), decider.clone());
     let waiting = match &decider {
         Some(decider) => waiting(&app, decider).await?,
         None => Vec::new(),
@@ -51,10 +51,19 @@ pub(crate) async fn stream(
 /// What this decider may decide about now, oldest first.
 async fn waiting(app: &App, decider: &Decider) -> Result<Vec<sse::Event>, ApiError> {
     let filter = ExecutionFilter { approval: Some(ApprovalState::Waiting), ..ExecutionFilter::default() };
-    let page = PageRequest { page: 1, limit: limits::PAGE_MAX };
-    let rows = app.executor.list_executions(&filter, page).await?.data;
-    let own = rows.iter().rev().filter(|row| decider.may_decide(&row.api_key_id));
-    Ok(own.map(|row| written(&Event::wanted(row))).collect())
+    let mut events = Vec::new();
+    let mut page = PageRequest { page: 1, limit: limits::PAGE_MAX };
+    loop {
+        let rows = app.executor.list_executions(&filter, page).await?;
+        let own = rows.data.iter().filter(|row| decider.may_decide(&row.api_key_id));
+        events.extend(own.map(|row| written(&Event::wanted(row))));
+        if u64::from(page.page) >= rows.total_pages {
+            break;
+        }
+        page.page += 1;
+    }
+    events.reverse();
+    Ok(events)
 }
 
 struct Listener {

@@ -183,6 +183,11 @@ pub(crate) trait Upstream: Send + Sync {
         None
     }
 
+    /// Whether this credential of the client's goes up in place of the server's.
+    fn takes(&self, _own: Option<&ClientCredential>) -> bool {
+        false
+    }
+
     /// Notes that this model refused a request because of tools of ours.
     fn note_tools_refused(&self, _model: &str) {}
 }

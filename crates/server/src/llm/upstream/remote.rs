@@ -54,11 +54,6 @@ impl Remote {
         Ok(Self { config, base, client, extra, tools: ToolSupport::new(never), breaker })
     }
 
-    /// Whether this credential of the client's goes up in place of the server's.
-    pub(crate) fn takes(&self, own: Option<&ClientCredential>) -> bool {
-        self.config.passthrough && own.is_some()
-    }
-
     /// Sends a request that is not a chat, its body piece by piece.
     pub(crate) async fn forward(&self, request: Forwarded<'_>) -> Result<UpstreamAnswer, SendError> {
         let mut headers = forwarded_headers(request.headers);
@@ -175,6 +170,10 @@ fn with_idle_limit(
 impl Upstream for Remote {
     fn name(&self) -> &str {
         &self.config.name
+    }
+
+    fn takes(&self, own: Option<&ClientCredential>) -> bool {
+        self.config.passthrough && own.is_some()
     }
 
     fn tools_unwanted(&self, model: &str) -> Option<SkipReason> {
