@@ -7,7 +7,7 @@ use serde_json::json;
 use testkit::fake_upstream::FakeUpstream;
 use testkit::script::{Call, Chunking, Fault, Round, Script};
 
-use crate::client::{DIALECTS, ask, body, chat, gateway, history, send};
+use crate::client::{DIALECTS, ask, body, chat, gateway, history, http, send};
 
 fn forever() -> Call {
     Call::new("eval_code", json!({"language": "python", "code": "while True: pass", "timeoutMs": 25_000}))
@@ -142,4 +142,25 @@ fn alive(pid: u32) -> bool {
 fn stat(pid: u32) -> Option<Vec<String>> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     Some(text.rsplit_once(')')?.1.split_whitespace().map(str::to_owned).collect())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_key_wants_finished_is_finished_without_its_client() {
+    for stream in [false, true] {
+        let code = "import time; time.sleep(1); print('done')";
+        let slow = Call::new("eval_code", json!({"language": "python", "code": code}));
+        let upstream = FakeUpstream::start(Script::rounds([Round::calls([slow]), Round::text("no")])).await;
+        let gateway = gateway(&upstream.base_url(), "");
+        let made = http().post(format!("{}/api/keys", gateway.base)).bearer_auth(&gateway.token);
+        let made = made.header("content-type", "application/json");
+        let made = made.body(r#"{"name": "k", "onDisconnect": "finish"}"#).send().await.unwrap();
+        let made: serde_json::Value = serde_json::from_slice(&made.bytes().await.unwrap()).unwrap();
+        let request = ask(&gateway.base, "openai_chat", &body("openai_chat", stream, "please", &[]));
+        let request = request.bearer_auth(made["key"].as_str().unwrap());
+        let client = tokio::spawn(async move { request.send().await?.bytes().await });
+        eventually(&gateway, |rows| rows.iter().any(|r| r["status"] == "running")).await;
+        client.abort();
+        eventually(&gateway, |rows| rows.iter().all(|r| r["status"] == "success")).await;
+        assert_eq!(upstream.requests().len(), 1, "no further round");
+    }
 }
