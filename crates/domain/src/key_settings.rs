@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::mode::Policy;
+use crate::mode::{Mode, Policy};
 
 /// Settings of a key. JSON names are those of the REST API; what is absent is as for everybody.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +18,49 @@ pub struct KeySettings {
     pub require_user: bool,
     /// What becomes of running executions when the client leaves.
     pub on_disconnect: OnDisconnect,
+    /// How much it may do.
+    pub limits: KeyLimits,
+    /// Which skills it has, and how they run for it.
+    pub skills: SkillConfig,
+}
+
+/// How much a key may do; absent bounds do not restrict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct KeyLimits {
+    /// Requests a minute, through any door.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests_per_minute: Option<u32>,
+    /// Executions at the same time; beyond it they wait their turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub concurrency: Option<u32>,
+    /// Executions a day (UTC).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub executions_per_day: Option<u64>,
+    /// Tokens a day (UTC), input and output, that upstreams report for its turns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_per_day: Option<u64>,
+}
+
+/// Which skills a key has, and how they run for it; absent fields are as for everybody.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SkillConfig {
+    /// `false`: no skill is offered to it or runs for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
+    /// `on`: every allowed skill is offered; `auto`: all are scored; `off`: only what a request names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
+    /// The only skills it has: `name`, `name@constraint` or `set:NAME`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allowed_skills: Option<Vec<String>>,
+    /// Milliseconds a run gets where neither its skill nor its caller says otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// Retries of a run where its skill does not say otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_retries: Option<u32>,
 }
 
 /// Bounds of a turn; absent ones do not restrict.

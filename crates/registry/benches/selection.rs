@@ -42,7 +42,7 @@ fn snapshot(skills: usize) -> Snapshot {
         updated_at: String::new(),
     };
     let known = Known { handlers: BTreeSet::from(["echo-handler".to_owned()]), builtins: BTreeMap::new() };
-    let loaded = LoadedSkills { skills: (0..skills).map(skill).collect(), broken: Vec::new() };
+    let loaded = LoadedSkills { skills: (0..skills).map(skill).collect(), ..LoadedSkills::default() };
     Snapshot::build(loaded, &known, None).unwrap_or_default()
 }
 

@@ -4,28 +4,55 @@
 //! returns only when the change is durable (it survives a kill -9 of the process).
 
 mod approvals;
+mod artifacts;
+mod audit;
 mod claims;
 mod error;
 mod executions;
+mod instances;
 mod kept;
 mod keys;
+mod retention;
+mod sets;
 mod skills;
+mod tokens;
+mod transfer;
+mod turns;
 
 use async_trait::async_trait;
 use domain::{ApiKey, Execution, Skill};
 
 pub use approvals::ApprovalDecision;
+pub use artifacts::Artifacts;
+pub use audit::{Audit, AuditFilter};
 pub use claims::{Claim, Claimed};
 pub use error::StoreError;
 pub use executions::{ExecutionFilter, ExecutionOutcome, Page, PageRequest};
+pub use instances::Instances;
 pub use kept::{KeptRounds, KeptScope, PruneKept, RecallKept, RecalledKept};
 pub use keys::{KeyUpdate, NewKey};
+pub use retention::{HistorySize, Prune, Pruned, Retention};
+pub use sets::Sets;
 pub use skills::{LoadedSkills, SkillUpdate};
+pub use tokens::Tokens;
+pub use transfer::{Rows, Table, Transfer};
+pub use turns::{Spending, TurnFilter, Turns, UsageBy, UsageQuery, UsageRow};
 
 /// Result of every store call.
 pub type Result<T> = std::result::Result<T, StoreError>;
 
-/// One database. Cheap to share: implementations are behind an `Arc`.
+/// All that a database keeps. Those who need only a part ask for that trait; the binary hands out the whole.
+pub trait Database:
+    Store + Turns + Artifacts + Audit + Sets + Tokens + Instances + Retention + Transfer
+{
+}
+
+impl<D> Database for D where
+    D: Store + Turns + Artifacts + Audit + Sets + Tokens + Instances + Retention + Transfer
+{
+}
+
+/// Skills, their history, keys, values and kept rounds. Cheap to share: implementations are behind an `Arc`.
 #[async_trait]
 pub trait Store: Send + Sync {
     /// Every skill of every owner. A row that cannot be read is reported, never fatal.
@@ -67,8 +94,8 @@ pub trait Store: Send + Sync {
     /// of time that is not RFC 3339 is an error. Rows of a page have no parts: those may be large.
     async fn executions(&self, filter: &ExecutionFilter, page: PageRequest) -> Result<Page<Execution>>;
 
-    /// Rows that a dead process left `pending` or `running` become `error` with `message`; those that wait for a
-    /// person stay. Returns how many.
+    /// Every row that is `pending` or `running` becomes `error` with `message`, whichever process it belongs to; those
+    /// that wait for a person stay. Returns how many. Beside living processes, see [`Instances::interrupt_orphans`].
     async fn interrupt_executions(&self, message: &str) -> Result<u64>;
 
     /// As [`Store::create_execution`], once for each claim: row and claim are written together. If the claim was

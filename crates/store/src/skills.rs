@@ -1,6 +1,6 @@
 //! What comes out when skills are loaded, and what goes in when one changes.
 
-use domain::{Mode, Policy, Skill};
+use domain::{Mode, Policy, Skill, SkillDefault, SkillSet};
 
 /// Every skill that could be read, and a line about each row that could not.
 #[derive(Clone, Debug, Default)]
@@ -9,6 +9,10 @@ pub struct LoadedSkills {
     pub skills: Vec<Skill>,
     /// Row id and what is wrong with it.
     pub broken: Vec<(String, String)>,
+    /// Every set, ordered by name.
+    pub sets: Vec<SkillSet>,
+    /// What names mean.
+    pub defaults: Vec<SkillDefault>,
 }
 
 /// Fields to change; absent ones stay. `enabled` and `mode` act as `Skill::set_enabled` and `Skill::set_mode`,

@@ -58,5 +58,5 @@ pub(crate) fn known() -> Known {
 }
 
 pub(crate) fn snapshot(skills: Vec<Skill>) -> Snapshot {
-    Snapshot::build(LoadedSkills { skills, broken: Vec::new() }, &known(), None).unwrap()
+    Snapshot::build(LoadedSkills { skills, ..LoadedSkills::default() }, &known(), None).unwrap()
 }

@@ -51,6 +51,8 @@ impl SettingsChange {
             policies: self.policies.unwrap_or(old.policies),
             require_user: self.require_user.unwrap_or(old.require_user),
             on_disconnect: self.on_disconnect.unwrap_or(old.on_disconnect),
+            limits: old.limits,
+            skills: old.skills,
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Rows to write. Every field has a value of its own, so that two mixed-up columns show.
 
 use domain::{
-    Annotations, Door, Execution, KeySettings, Mode, OnDisconnect, Part, Policy, Scope, Skill,
-    SourceProvider, Status, TurnBudgets, Version, ids,
+    Annotations, Door, Execution, KeyLimits, KeySettings, Mode, OnDisconnect, Part, Policy, Scope, Skill,
+    SkillConfig, SourceProvider, Status, TurnBudgets, Version, ids,
 };
 use serde_json::json;
 use store::{ExecutionOutcome, NewKey, SkillUpdate};
@@ -146,5 +146,10 @@ pub fn settings() -> KeySettings {
         policies: [("reverse-text".to_owned(), Policy::Hybrid)].into(),
         require_user: true,
         on_disconnect: OnDisconnect::Finish,
+        limits: KeyLimits { concurrency: Some(2), tokens_per_day: Some(u64::MAX), ..KeyLimits::default() },
+        skills: SkillConfig {
+            allowed_skills: Some(vec!["reverse-text@^1".to_owned(), "set:mine".to_owned()]),
+            ..SkillConfig::default()
+        },
     }
 }
