@@ -62,6 +62,22 @@ pub(crate) fn client_ids(calls: &[Call]) -> Vec<String> {
     calls.iter().filter(|call| !call.owned).map(|call| call.call.id.clone()).collect()
 }
 
+/// Tokens as an upstream counts them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tokens {
+    /// All that went in, cached or not.
+    pub input: u64,
+    /// All that came out, thoughts included.
+    pub output: u64,
+}
+
+impl Tokens {
+    /// Both together.
+    pub const fn total(self) -> u64 {
+        self.input.saturating_add(self.output)
+    }
+}
+
 /// What the gateway adds when it ends a turn.
 #[derive(Clone, Debug, Default)]
 pub struct Ending {
@@ -113,8 +129,8 @@ pub trait Answer: Send {
     /// no call of the client's left, a finish that says "tool calls" becomes the normal one.
     fn finish(&mut self, ending: &Ending, out: &mut Vec<u8>) -> Result<(), Fault>;
 
-    /// Tokens, input and output, that the upstream has reported for the rounds that have ended.
-    fn tokens(&self) -> u64;
+    /// What the upstream has reported for the rounds that have ended.
+    fn tokens(&self) -> Tokens;
 
     /// The client's view of the answer; to be asked after [`Answer::finish`].
     fn shown(&self) -> Shown {

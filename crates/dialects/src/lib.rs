@@ -25,7 +25,7 @@ mod sse;
 mod usage;
 mod writing;
 
-pub use answer::{Answer, Call, Ending, Fault, Finish, Owned, Round, Shown};
+pub use answer::{Answer, Call, Ending, Fault, Finish, Owned, Round, Shown, Tokens};
 pub use first_id::FirstId;
 pub use issued::Issued;
 pub use kept::{Anchor, Keeping, Kept};

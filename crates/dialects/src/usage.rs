@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::answer::Tokens;
+
 /// What the rounds so far have used.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Totals {
@@ -28,10 +30,11 @@ impl Totals {
         (!report.is_empty()).then_some(report)
     }
 
-    /// The sum of these members over all rounds.
-    pub(crate) fn tokens(&self, members: &[&str]) -> u64 {
+    /// The sums of these members over all rounds.
+    pub(crate) fn tokens(&self, input: &[&str], output: &[&str]) -> Tokens {
         let count = |member: &&str| self.sum.get(*member).and_then(Value::as_u64);
-        members.iter().filter_map(count).fold(0, u64::saturating_add)
+        let sum = |members: &[&str]| members.iter().filter_map(count).fold(0, u64::saturating_add);
+        Tokens { input: sum(input), output: sum(output) }
     }
 
     /// [`Totals::report`] where `total_tokens` is the sum of these two members.
@@ -86,7 +89,8 @@ mod tests {
         assert_eq!(Value::Object(totals.report(false, &["in"]).unwrap()), sum);
         assert_eq!(totals.report(true, &["in"]).unwrap()["in"], 150);
         assert_eq!(Totals::default().report(true, &["in"]), None);
-        assert_eq!(totals.tokens(&["in", "out", "details", "absent"]), 280);
+        let tokens = totals.tokens(&["in", "details", "absent"], &["out"]);
+        assert_eq!((tokens.input, tokens.output, tokens.total()), (250, 30, 280));
     }
 
     #[test]
@@ -97,7 +101,7 @@ mod tests {
         }
         let report = totals.report(false, &[]).unwrap();
         assert_eq!(report["a"], u64::MAX);
-        assert_eq!(totals.tokens(&["a", "a", "c", "d"]), u64::MAX);
+        assert_eq!(totals.tokens(&["a", "a", "c", "d"], &["a"]).total(), u64::MAX);
         assert_eq!(report["b"], f64::MAX);
         assert_eq!(report["c"], -3.0);
     }

@@ -56,10 +56,11 @@ pub struct TurnRecord {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TurnCandidate {
-    /// `name@version`.
+    /// `name@version`, or the name alone where no version was found.
     pub skill: String,
-    /// Its score against the request.
-    pub score: i32,
+    /// Its score against the request; absent where none was needed, because it was named, is `on` or was there before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<i32>,
     /// Why it was not offered; absent for one that was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,

@@ -19,6 +19,8 @@ use crate::snapshot::Snapshot;
 
 /// Candidates an explanation holds, at most; the best scored ones.
 const EXPLAINED: usize = 200;
+/// Scored candidates that every selection names, at most.
+const SCORED: usize = 32;
 
 /// What bounds a selection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,6 +111,8 @@ pub struct Selection {
     pub injected: Vec<Arc<Entry>>,
     /// What was left out although it was named, is `on`, or scored well enough.
     pub skipped: Vec<Skipped>,
+    /// `auto` candidates that scored well enough, with their points, best first; the first 32.
+    pub scored: Vec<(Arc<Entry>, i32)>,
     /// Every candidate that was looked at, best score first, when the request asked for an explanation.
     pub considered: Vec<Considered>,
 }
@@ -130,6 +134,7 @@ struct Draft<'a> {
     before: HashSet<String>,
     /// Candidates that are out; `None` where there is only a name.
     out: Vec<(Option<Arc<Entry>>, Skipped)>,
+    scored: Vec<(Arc<Entry>, i32)>,
     /// `auto` candidates that are out for their score; no news for the caller, only for an explanation.
     scored_out: Vec<(Arc<Entry>, SkipReason)>,
 }
@@ -142,6 +147,7 @@ impl Snapshot {
             chosen: Vec::new(),
             before: HashSet::new(),
             out: Vec::new(),
+            scored: Vec::new(),
             scored_out: Vec::new(),
         };
         for entry in self.offered_before(request) {
@@ -228,6 +234,9 @@ impl Snapshot {
             let key = |entry: &Entry, points: i32| (Reverse(points), Reverse(entry.skill.install_count));
             key(a, *x).cmp(&key(b, *y)).then_with(|| a.skill.name.cmp(&b.skill.name))
         });
+        let enough =
+            scored.iter().take(SCORED).take_while(|(_, points)| *points >= request.limits.auto_score);
+        draft.scored = enough.map(|(entry, points)| (Arc::clone(entry), *points)).collect();
         let mut free = request.limits.auto_skills;
         for (entry, points) in scored {
             if points < request.limits.auto_score {
@@ -327,6 +336,7 @@ impl Draft<'_> {
         Selection {
             injected: self.chosen.into_iter().map(|(_, entry)| entry).collect(),
             skipped: self.out.into_iter().map(|(_, skipped)| skipped).collect(),
+            scored: self.scored,
             considered,
         }
     }

@@ -16,7 +16,7 @@ use domain::{ToolDefinition, ToolResult};
 use serde_json::{Map, Value, json};
 
 use crate::Dialect;
-use crate::answer::{Answer, Fault, Finish, Owned, Round, Shown};
+use crate::answer::{Answer, Fault, Finish, Owned, Round, Shown, Tokens};
 use crate::history;
 use crate::issued::Issued;
 use crate::kept::{Anchor, Keeping, Kept};
@@ -199,13 +199,11 @@ fn finish_of(reason: Option<&str>) -> Finish {
 }
 
 /// Tokens over all rounds; what went into a cache or came out of it is not in `input_tokens`.
-fn tokens(totals: &Totals) -> u64 {
-    totals.tokens(&[
-        "input_tokens",
-        "cache_creation_input_tokens",
-        "cache_read_input_tokens",
-        "output_tokens",
-    ])
+fn tokens(totals: &Totals) -> Tokens {
+    totals.tokens(
+        &["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"],
+        &["output_tokens"],
+    )
 }
 
 /// Usage over all rounds.

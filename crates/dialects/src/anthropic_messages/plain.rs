@@ -6,7 +6,7 @@ use domain::ToolResult;
 
 use super::block::Block;
 use super::{finish_of, message_of, usage};
-use crate::answer::{self, Answer, Ending, Fault, Owned, Round, Shown};
+use crate::answer::{self, Answer, Ending, Fault, Owned, Round, Shown, Tokens};
 use crate::json;
 use crate::plain_body::PlainBody;
 use crate::request::WireError;
@@ -138,7 +138,7 @@ impl Answer for Plain {
         Ok(())
     }
 
-    fn tokens(&self) -> u64 {
+    fn tokens(&self) -> Tokens {
         super::tokens(&self.totals)
     }
 

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::block::{Block, Draft};
 use super::{error_json, finish_of, message_of, usage};
-use crate::answer::{self, Answer, Ending, Fault, Owned, Round, Shown};
+use crate::answer::{self, Answer, Ending, Fault, Owned, Round, Shown, Tokens};
 use crate::json;
 use crate::limits::{BODY_BYTES, EVENT_BYTES, HELD_BYTES, PARTS};
 use crate::request::WireError;
@@ -294,7 +294,7 @@ impl Answer for Stream {
         Ok(())
     }
 
-    fn tokens(&self) -> u64 {
+    fn tokens(&self) -> Tokens {
         super::tokens(&self.totals)
     }
 

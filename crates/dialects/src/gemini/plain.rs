@@ -6,7 +6,7 @@ use super::ids::Ids;
 use super::part::Show;
 use super::response::{Response, finish_of, forbids_calls, list_of, replay};
 use super::{spliced, usage};
-use crate::answer::{Answer, Ending, Fault, Owned, Round, Shown};
+use crate::answer::{Answer, Ending, Fault, Owned, Round, Shown, Tokens};
 use crate::plain_body::PlainBody;
 use crate::request::WireError;
 use crate::splice::{Container, Edits};
@@ -130,7 +130,7 @@ impl Answer for Plain {
         Ok(())
     }
 
-    fn tokens(&self) -> u64 {
+    fn tokens(&self) -> Tokens {
         usage::tokens(&self.totals)
     }
 

@@ -14,7 +14,7 @@ use super::part::{Part, Show};
 use super::response::{Response, SILENT_PARTS, finish_of, forbids_calls, list_of};
 use super::usage;
 use super::wire::{Form, Pen, Piece, Reader};
-use crate::answer::{Answer, Call, Ending, Fault, Owned, Round, Shown};
+use crate::answer::{Answer, Call, Ending, Fault, Owned, Round, Shown, Tokens};
 use crate::limits::{BODY_BYTES, HELD_BYTES, PARTS};
 use crate::request::WireError;
 use crate::splice::Edits;
@@ -318,7 +318,7 @@ impl Answer for Stream {
         Ok(())
     }
 
-    fn tokens(&self) -> u64 {
+    fn tokens(&self) -> Tokens {
         usage::tokens(&self.totals)
     }
 

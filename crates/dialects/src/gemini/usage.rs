@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::answer::Tokens;
 use crate::usage::Totals;
 
 /// Members that count what went in.
@@ -24,13 +25,11 @@ pub(super) fn add(totals: &mut Totals, usage: Map<String, Value>) {
 }
 
 /// Tokens over all rounds; thoughts are not in the candidates' count.
-pub(super) fn tokens(totals: &Totals) -> u64 {
-    totals.tokens(&[
-        "promptTokenCount",
-        "toolUsePromptTokenCount",
-        "candidatesTokenCount",
-        "thoughtsTokenCount",
-    ])
+pub(super) fn tokens(totals: &Totals) -> Tokens {
+    totals.tokens(
+        &["promptTokenCount", "toolUsePromptTokenCount"],
+        &["candidatesTokenCount", "thoughtsTokenCount"],
+    )
 }
 
 fn keyed(list: Vec<Value>) -> Map<String, Value> {

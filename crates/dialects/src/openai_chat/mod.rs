@@ -15,7 +15,7 @@ use bytes::Bytes;
 use domain::{ToolDefinition, ToolResult};
 use serde_json::{Value, json};
 
-use crate::answer::{Answer, Fault, Finish, Owned, Round, Shown};
+use crate::answer::{Answer, Fault, Finish, Owned, Round, Shown, Tokens};
 use crate::history;
 use crate::kept::{Anchor, Keeping, Kept};
 use crate::reading;
@@ -199,8 +199,8 @@ fn first_choice<'a>(choices: &Container<'a>) -> Option<Container<'a>> {
 }
 
 /// Tokens over all rounds.
-fn tokens(totals: &Totals) -> u64 {
-    totals.tokens(&["prompt_tokens", "completion_tokens"])
+fn tokens(totals: &Totals) -> Tokens {
+    totals.tokens(&["prompt_tokens"], &["completion_tokens"])
 }
 
 /// Usage over all rounds; the total follows its parts.

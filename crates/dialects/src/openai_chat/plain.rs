@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use domain::{ToolCall, ToolResult};
 
 use super::{finish_of, first_choice, usage};
-use crate::answer::{self, Answer, Call, Ending, Fault, Finish, Owned, Round, Shown};
+use crate::answer::{self, Answer, Call, Ending, Fault, Finish, Owned, Round, Shown, Tokens};
 use crate::json;
 use crate::plain_body::PlainBody;
 use crate::request::WireError;
@@ -173,7 +173,7 @@ impl Answer for Plain {
         Ok(())
     }
 
-    fn tokens(&self) -> u64 {
+    fn tokens(&self) -> Tokens {
         super::tokens(&self.totals)
     }
 

@@ -9,7 +9,7 @@ use super::assemble::Assembly;
 use super::chunk::Chunk;
 use super::writer::{self, Terminal, Writer};
 use super::{error_json, finish_of, usage};
-use crate::answer::{self, Answer, Ending, Fault, Finish, Owned, Round, Shown};
+use crate::answer::{self, Answer, Ending, Fault, Finish, Owned, Round, Shown, Tokens};
 use crate::json;
 use crate::limits::{EVENT_BYTES, HELD_BYTES};
 use crate::request::WireError;
@@ -251,7 +251,7 @@ impl Answer for Stream {
         Ok(())
     }
 
-    fn tokens(&self) -> u64 {
+    fn tokens(&self) -> Tokens {
         super::tokens(&self.totals)
     }
 

@@ -6,7 +6,7 @@ use domain::ToolResult;
 use super::item::{self, Item};
 use super::response::{self, Echo, End, Last, Opening, Rounds};
 use super::spliced::Transcript;
-use crate::answer::{Answer, Ending, Fault, Round, Shown};
+use crate::answer::{Answer, Ending, Fault, Round, Shown, Tokens};
 use crate::plain_body::PlainBody;
 use crate::request::WireError;
 use crate::splice::{Container, Edits};
@@ -99,7 +99,7 @@ impl Answer for Plain {
         Ok(())
     }
 
-    fn tokens(&self) -> u64 {
+    fn tokens(&self) -> Tokens {
         response::tokens(&self.totals)
     }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::follow_up;
 use super::item::{self, Item, Mark};
-use crate::answer::{Ending, Fault, Finish, Owned};
+use crate::answer::{Ending, Fault, Finish, Owned, Tokens};
 use crate::json;
 use crate::reading;
 use crate::request::ClientRequest;
@@ -156,8 +156,8 @@ impl End {
 }
 
 /// Tokens over all rounds.
-pub(super) fn tokens(totals: &Totals) -> u64 {
-    totals.tokens(&["input_tokens", "output_tokens"])
+pub(super) fn tokens(totals: &Totals) -> Tokens {
+    totals.tokens(&["input_tokens"], &["output_tokens"])
 }
 
 /// Usage over all rounds.

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::error_json;
 use super::item::{self, Item};
 use super::response::{self, Echo, End, Last, Opening, Rounds};
-use crate::answer::{Answer, Ending, Fault, Round, Shown};
+use crate::answer::{Answer, Ending, Fault, Round, Shown, Tokens};
 use crate::json;
 use crate::limits::{BODY_BYTES, EVENT_BYTES, PARTS};
 use crate::request::WireError;
@@ -371,7 +371,7 @@ impl Answer for Stream {
         Ok(())
     }
 
-    fn tokens(&self) -> u64 {
+    fn tokens(&self) -> Tokens {
         response::tokens(&self.totals)
     }
 
