@@ -20,6 +20,7 @@ pub struct Gateway {
     /// The management token.
     pub token: String,
     program: PathBuf,
+    environment: Vec<(String, String)>,
     data: tempfile::TempDir,
 }
 
@@ -29,10 +30,17 @@ const TOKEN: &str = "omt_test-token-of-a-gateway-under-test";
 impl Gateway {
     /// Starts `program` with this configuration text, on a free port.
     pub fn start(program: &Path, config: &str) -> Self {
+        Self::start_with(program, config, &[])
+    }
+
+    /// As [`Gateway::start`], with more variables in its environment, such as `DATABASE_URL`.
+    pub fn start_with(program: &Path, config: &str, environment: &[(&str, &str)]) -> Self {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let environment: Vec<_> = environment.iter().map(owned).collect();
         let data = tempfile::tempdir().expect("a temporary folder");
         std::fs::write(data.path().join("omni-skills.toml"), config).expect("the configuration is written");
-        let (process, base) = spawn(program, data.path());
-        Self { process, base, token: TOKEN.to_owned(), program: program.to_owned(), data }
+        let (process, base) = spawn(program, data.path(), &environment);
+        Self { process, base, token: TOKEN.to_owned(), program: program.to_owned(), environment, data }
     }
 
     /// Starts it in front of one upstream that speaks every dialect; `more` is further configuration.
@@ -46,8 +54,18 @@ impl Gateway {
 
     /// Kills it without warning and starts it again on the same data.
     pub fn kill_and_restart(&mut self) {
+        self.kill();
+        self.restart();
+    }
+
+    /// Kills it without warning.
+    pub fn kill(&mut self) {
         self.process.stop();
-        (self.process, self.base) = spawn(&self.program, self.data.path());
+    }
+
+    /// Starts it again on the same data, after [`Gateway::kill`].
+    pub fn restart(&mut self) {
+        (self.process, self.base) = spawn(&self.program, self.data.path(), &self.environment);
     }
 
     /// Its process id.
@@ -79,10 +97,11 @@ impl Drop for Process {
     }
 }
 
-fn spawn(program: &Path, data: &Path) -> (Process, String) {
+fn spawn(program: &Path, data: &Path, environment: &[(String, String)]) -> (Process, String) {
     let mut command = Command::new(program);
     command.args(["serve", "--port", "0", "--config"]).arg(data.join("omni-skills.toml"));
     command.arg("--data-dir").arg(data).env("OMNI_SKILLS_MGMT_TOKEN", TOKEN).env("RUST_LOG", "warn");
+    command.envs(environment.iter().map(|(name, value)| (name, value)));
     let mut process = Process(command.stdout(Stdio::piped()).spawn().expect("the gateway starts"));
     let stdout = process.0.stdout.take().expect("its output is piped");
     for line in BufReader::new(stdout).lines() {
