@@ -47,6 +47,25 @@ pub(crate) enum SqlError {
     /// The code that ran on the connection panicked; its changes were rolled back.
     #[error("a database job panicked; its changes were rolled back")]
     Panicked,
+    /// A row of another database that has no place in this one.
+    #[error("the row `{row}` of `{table}` {problem}")]
+    Unfit {
+        /// Word of the table in exports.
+        table: &'static str,
+        /// Its key.
+        row: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A page to go on from that no export gave out.
+    #[error("`{0}` is no place to go on from")]
+    BadPlace(String),
+    /// An instance id that cannot be the name of a file.
+    #[error("an instance id is made of letters, digits and hyphens")]
+    BadInstance,
+    /// Something that is no folder stands where the lock files of processes belong.
+    #[error("the folder of the lock files beside the database is not a folder of its own")]
+    NotAFolder,
     /// The operating system said no.
     #[error(transparent)]
     Io(#[from] std::io::Error),
@@ -85,6 +104,11 @@ pub(crate) fn is_duplicate(error: &rusqlite::Error) -> bool {
     error
         .sqlite_error()
         .is_some_and(|e| matches!(e.extended_code, SQLITE_CONSTRAINT_UNIQUE | SQLITE_CONSTRAINT_PRIMARYKEY))
+}
+
+/// Whether a constraint refused the row.
+pub(crate) fn is_refused(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(rusqlite::ErrorCode::ConstraintViolation)
 }
 
 /// Turns a duplicate into [`StoreError::Conflict`] about `what`; any other failure stays as it is.

@@ -4,6 +4,7 @@
 //! about skills lives here beyond what the trait's documentation asks for.
 
 mod error;
+mod shape;
 mod sqlite;
 
-pub use sqlite::SqliteStore;
+pub use sqlite::{SqliteStore, Synchronous};

@@ -3,21 +3,35 @@
 //! This file only says which call reads and which writes; statements live in the modules below it.
 
 mod approvals;
+mod artifacts;
+mod audit;
 mod cells;
+mod changes;
 mod claims;
+mod conditions;
 mod connect;
+mod database;
 mod executions;
 mod filter;
+mod instances;
 mod kept;
 mod keys;
 mod migrate;
 mod readers;
+mod retention;
+mod sets;
 mod skills;
+mod tokens;
+mod totals;
+mod transfer;
+mod turns;
+mod usage;
 mod values;
 mod writer;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use async_trait::async_trait;
 use domain::{ApiKey, Execution, Skill};
@@ -27,31 +41,52 @@ use store::{
 };
 
 use crate::error::SqlError;
+use instances::Instances;
 use readers::Readers;
+use totals::{Known, Totals};
 use writer::Writer;
+
+pub use connect::Synchronous;
 
 /// A `SQLite` database. Dropping it writes what waits first; [`SqliteStore::close`] does the same without blocking the
 /// async threads.
 pub struct SqliteStore {
-    // Dropped in this order: readers go first, so that the writer leaves a tidy file behind.
+    // Dropped in this order: readers go first, so that the writer leaves a tidy file behind; this process counts as alive
+    // until all is written.
     readers: Readers,
     writer: Writer,
+    instances: Arc<Instances>,
+    totals: Arc<Totals>,
+    path: PathBuf,
 }
 
 impl SqliteStore {
+    /// As [`SqliteStore::open_with`], with [`Synchronous::Normal`].
+    pub fn open(path: &Path) -> Result<Arc<Self>> {
+        Self::open_with(path, Synchronous::Normal)
+    }
+
     /// Opens the file, creating it (not its folder) with permissions 0600 if there is none, and brings its schema up
     /// to date. Blocks while it does; meant for the start of the program.
     ///
     /// Errors: [`StoreError::TooNew`] for a database of a newer release, else [`StoreError::Backend`] with the reason
     /// as its source.
-    pub fn open(path: &Path) -> Result<Arc<Self>> {
-        let writer = Self::start(path).map_err(StoreError::from)?;
-        Ok(Arc::new(Self { readers: Readers::new(path), writer }))
+    pub fn open_with(path: &Path, synchronous: Synchronous) -> Result<Arc<Self>> {
+        let writer = Self::start(path, synchronous).map_err(StoreError::from)?;
+        Ok(Arc::new(Self {
+            readers: Readers::new(path),
+            writer,
+            instances: Arc::new(Instances::beside(path)),
+            totals: Arc::default(),
+            path: path.to_owned(),
+        }))
     }
 
-    fn start(path: &Path) -> std::result::Result<Writer, SqlError> {
-        let mut connection = connect::read_write(path)?;
+    fn start(path: &Path, synchronous: Synchronous) -> std::result::Result<Writer, SqlError> {
+        let mut connection = connect::read_write(path, synchronous)?;
         migrate::apply(&mut connection)?;
+        retention::convert(&connection, path)?;
+        changes::count_along(&connection)?;
         Writer::start(connection)
     }
 
@@ -59,6 +94,19 @@ impl SqliteStore {
     pub async fn close(&self) {
         self.readers.stop().await;
         self.writer.stop().await;
+        self.instances.release();
+    }
+
+    /// Counts a large filter anew while its last total is still shown.
+    fn count_again(&self, key: String, filter: ExecutionFilter) {
+        let (readers, totals) = (self.readers.clone(), self.totals.clone());
+        tokio::spawn(async move {
+            match readers.run(move |c| executions::total_of(c, &filter)).await {
+                Ok(total) => totals.note(key, total, Instant::now()),
+                Err(StoreError::Closed) => {}
+                Err(error) => tracing::error!(%error, "executions could not be counted"),
+            }
+        });
     }
 }
 
@@ -88,12 +136,13 @@ impl Store for SqliteStore {
 
     async fn create_execution(&self, execution: &Execution) -> Result<()> {
         let execution = execution.clone();
-        self.writer.run(move |c| executions::create(c, &execution)).await
+        let instance = self.instances.id();
+        self.writer.run(move |c| executions::create(c, &execution, instance.as_deref())).await
     }
 
     async fn start_execution(&self, id: &str) -> Result<bool> {
-        let id = id.to_owned();
-        self.writer.run(move |c| executions::start(c, &id)).await
+        let (id, instance) = (id.to_owned(), self.instances.id());
+        self.writer.run(move |c| executions::start(c, &id, instance.as_deref())).await
     }
 
     async fn finish_execution(&self, id: &str, outcome: ExecutionOutcome) -> Result<bool> {
@@ -107,8 +156,21 @@ impl Store for SqliteStore {
     }
 
     async fn executions(&self, filter: &ExecutionFilter, page: PageRequest) -> Result<Page<Execution>> {
+        let key = Totals::key(filter);
+        let known = match self.totals.look(&key, Instant::now()) {
+            Known::Nothing => None,
+            Known::Fresh(total) => Some(total),
+            Known::Stale(total) => {
+                self.count_again(key.clone(), filter.clone());
+                Some(total)
+            }
+        };
         let filter = filter.clone();
-        self.readers.run(move |c| executions::page(c, &filter, page)).await
+        let (page, total) = self.readers.run(move |c| executions::page(c, &filter, page, known)).await?;
+        if known.is_none() {
+            self.totals.note(key, total, Instant::now());
+        }
+        Ok(page)
     }
 
     async fn interrupt_executions(&self, message: &str) -> Result<u64> {
@@ -117,8 +179,8 @@ impl Store for SqliteStore {
     }
 
     async fn create_execution_once(&self, execution: &Execution, claim: &Claim) -> Result<Option<Claimed>> {
-        let (execution, claim) = (execution.clone(), claim.clone());
-        self.writer.run(move |c| claims::create_once(c, &execution, &claim)).await
+        let (execution, claim, instance) = (execution.clone(), claim.clone(), self.instances.id());
+        self.writer.run(move |c| claims::create_once(c, &execution, &claim, instance.as_deref())).await
     }
 
     async fn claimed(&self, key: &str, now_ms: i64) -> Result<Option<Claimed>> {
@@ -136,8 +198,8 @@ impl Store for SqliteStore {
     }
 
     async fn await_approval(&self, execution: &Execution, call: &str) -> Result<()> {
-        let (execution, call) = (execution.clone(), call.to_owned());
-        self.writer.run(move |c| approvals::wait(c, &execution, &call)).await
+        let (execution, call, instance) = (execution.clone(), call.to_owned(), self.instances.id());
+        self.writer.run(move |c| approvals::wait(c, &execution, &call, instance.as_deref())).await
     }
 
     async fn execution_of_call(&self, call: &str) -> Result<Option<Execution>> {
@@ -146,8 +208,8 @@ impl Store for SqliteStore {
     }
 
     async fn decide_approval(&self, id: &str, decision: ApprovalDecision) -> Result<Option<Execution>> {
-        let id = id.to_owned();
-        self.writer.run(move |c| approvals::decide(c, &id, &decision)).await
+        let (id, instance) = (id.to_owned(), self.instances.id());
+        self.writer.run(move |c| approvals::decide(c, &id, &decision, instance.as_deref())).await
     }
 
     async fn take_outcome(&self, id: &str) -> Result<bool> {

@@ -48,6 +48,9 @@ pub struct ExecutionFilter {
     pub since: Option<String>,
     /// Created before, RFC 3339 UTC.
     pub until: Option<String>,
+    /// Only what comes behind this execution in the list: [`Page::next_cursor`] of the page before, asked for with page
+    /// 1. Quick however deep. Behind one that is gone comes nothing.
+    pub before: Option<String>,
 }
 
 /// Which page.
@@ -65,7 +68,7 @@ pub struct PageRequest {
 pub struct Page<T> {
     /// The rows.
     pub data: Vec<T>,
-    /// Rows of the whole filter.
+    /// Rows of the whole filter, whatever its cursor. Large ones may be some seconds old.
     pub total: u64,
     /// From 1.
     pub page: u32,
@@ -73,12 +76,22 @@ pub struct Page<T> {
     pub limit: u32,
     /// Pages of the whole filter.
     pub total_pages: u64,
+    /// What the next page is asked for with; absent on the last one, and in lists that have page numbers only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
 }
 
 impl<T> Page<T> {
     /// A page with its totals worked out.
     pub fn new(data: Vec<T>, total: u64, request: PageRequest) -> Self {
         let limit = u64::from(request.limit.max(1));
-        Self { data, total, page: request.page, limit: request.limit, total_pages: total.div_ceil(limit) }
+        Self {
+            data,
+            total,
+            page: request.page,
+            limit: request.limit,
+            total_pages: total.div_ceil(limit),
+            next_cursor: None,
+        }
     }
 }

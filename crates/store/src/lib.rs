@@ -90,8 +90,9 @@ pub trait Store: Send + Sync {
     /// One execution.
     async fn execution(&self, id: &str) -> Result<Option<Execution>>;
 
-    /// One page, newest first, with the total of the filter. Page and limit are brought into their bounds; a bound
-    /// of time that is not RFC 3339 is an error. Rows of a page have no parts: those may be large.
+    /// One page, newest first by their time, with the total of the filter (exact to 10,000). Page and limit are brought
+    /// into their bounds; a bound of time that is not RFC 3339 is an error. Rows of a page have no parts: those may be
+    /// large.
     async fn executions(&self, filter: &ExecutionFilter, page: PageRequest) -> Result<Page<Execution>>;
 
     /// Every row that is `pending` or `running` becomes `error` with `message`, whichever process it belongs to; those

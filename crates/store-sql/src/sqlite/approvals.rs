@@ -10,10 +10,15 @@ use super::executions::{self, nanoseconds};
 use crate::error::SqlError;
 
 /// See [`store::Store::await_approval`].
-pub(super) fn wait(connection: &Connection, execution: &Execution, call: &str) -> Result<(), SqlError> {
+pub(super) fn wait(
+    connection: &Connection,
+    execution: &Execution,
+    call: &str,
+    instance: Option<&str>,
+) -> Result<(), SqlError> {
     let approval = execution.approval.as_ref().filter(|a| a.state == ApprovalState::Waiting);
     let approval = approval.ok_or(SqlError::NotWaiting)?;
-    executions::insert(connection, execution)?;
+    executions::insert(connection, execution, instance)?;
     let sql =
         "INSERT INTO approvals (execution_id, call, state, expires_ns, approval) VALUES (?1, ?2, ?3, ?4, ?5)";
     let values = params![
@@ -36,11 +41,12 @@ pub(super) fn of_call(connection: &Connection, call: &str) -> Result<Option<Exec
     id.map_or(Ok(None), |id| executions::one(connection, &id))
 }
 
-/// See [`store::Store::decide_approval`].
+/// See [`store::Store::decide_approval`]. The row is from now on of the process that decided: it is the one to run it.
 pub(super) fn decide(
     connection: &Connection,
     id: &str,
     decision: &ApprovalDecision,
+    instance: Option<&str>,
 ) -> Result<Option<Execution>, SqlError> {
     let Approval { state, .. } = decision.approval;
     if state == ApprovalState::Waiting {
@@ -51,9 +57,11 @@ pub(super) fn decide(
     if connection.prepare_cached(sql)?.execute(values)? == 0 {
         return Ok(None);
     }
-    if let Some(input) = &decision.input {
-        let sql = "UPDATE skill_executions SET input = ?2 WHERE id = ?1";
-        connection.prepare_cached(sql)?.execute(params![id, to_string(input)?])?;
+    let input = decision.input.as_ref().map(to_string).transpose()?;
+    if input.is_some() || instance.is_some() {
+        let sql = "UPDATE skill_executions SET input = coalesce(?2, input), instance = coalesce(?3, instance)
+            WHERE id = ?1";
+        connection.prepare_cached(sql)?.execute(params![id, input, instance])?;
     }
     if state != ApprovalState::Approved {
         let sql = "UPDATE skill_executions SET status = 'error', error_message = ?2, duration_ms = 0

@@ -115,6 +115,11 @@ impl<'a> Cells<'a> {
     }
 }
 
+/// A count that `SQLite` gave.
+pub(super) fn count(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
 fn from_json<T: DeserializeOwned>(column: &'static str, text: &str) -> Result<T, BadRow> {
     serde_json::from_str(text)
         .map_err(|e| BadRow { column, problem: format!("is not the JSON it should be: {e}") })

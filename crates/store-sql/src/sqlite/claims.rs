@@ -12,10 +12,11 @@ pub(super) fn create_once(
     connection: &Connection,
     execution: &Execution,
     claim: &Claim,
+    instance: Option<&str>,
 ) -> Result<Option<Claimed>, SqlError> {
     let taken = take(connection, &execution.id, claim)?;
     if taken.is_none() {
-        executions::create(connection, execution)?;
+        executions::create(connection, execution, instance)?;
     }
     Ok(taken)
 }

@@ -1,7 +1,7 @@
 //! Opens `SQLite` connections with the settings that make the store durable and quick. Runs no query of its own.
 //!
-//! WAL + `synchronous=NORMAL`: an acknowledged write survives the death of the process; one writer and many readers
-//! never wait for one another.
+//! WAL: one writer and many readers never wait for one another. With `synchronous=NORMAL` an acknowledged write survives
+//! the death of the process, with `FULL` that of the machine too.
 
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -12,20 +12,36 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use crate::error::SqlError;
 
 /// How long a statement waits for a lock that another process holds.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
-/// Distinct statements are about thirty; filters of the history make some more.
-const CACHED_STATEMENTS: usize = 64;
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+/// Distinct statements are about eighty; filters of the history make some more.
+const CACHED_STATEMENTS: usize = 128;
+
+/// What an acknowledged write survives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Synchronous {
+    /// The death of the process (kill -9). After a loss of power the last writes may be missing; the database is whole.
+    #[default]
+    Normal,
+    /// A loss of power too, at the price of waiting for the disk with each group of writes.
+    Full,
+}
 
 /// The connection of the writer. Creates the file, readable by its owner only, if there is none.
-pub(super) fn read_write(path: &Path) -> Result<Connection, SqlError> {
+pub(super) fn read_write(path: &Path, synchronous: Synchronous) -> Result<Connection, SqlError> {
     create_private(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
+    // Counts for a new file only, and only before anything is written into it.
+    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     switch_to_wal(&connection)?;
+    let synchronous = match synchronous {
+        Synchronous::Normal => "NORMAL",
+        Synchronous::Full => "FULL",
+    };
+    connection.pragma_update(None, "synchronous", synchronous)?;
     connection.execute_batch(
-        "PRAGMA synchronous = NORMAL;
-         PRAGMA foreign_keys = ON;
+        "PRAGMA foreign_keys = ON;
          PRAGMA trusted_schema = OFF;
          PRAGMA temp_store = MEMORY;
          PRAGMA cache_size = -16384;

@@ -2,12 +2,13 @@
 //! statement, so that two writers cannot both end a run.
 
 use domain::{Door, Execution, Status};
-use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter};
+use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params, params_from_iter};
 use serde_json::{Value, to_string};
 use store::{ExecutionFilter, ExecutionOutcome, Page, PageRequest};
 
-use super::cells::{Cells, signed};
-use super::filter::Conditions;
+use super::cells::{Cells, count, signed};
+use super::conditions::Conditions;
+use super::filter;
 use crate::error::{BadRow, SqlError, conflict};
 
 macro_rules! columns {
@@ -38,19 +39,28 @@ macro_rules! select {
 }
 
 /// See [`store::Store::create_execution`]. A row that needs a person is not written this way: it could be started.
-pub(super) fn create(connection: &Connection, execution: &Execution) -> Result<(), SqlError> {
+pub(super) fn create(
+    connection: &Connection,
+    execution: &Execution,
+    instance: Option<&str>,
+) -> Result<(), SqlError> {
     if execution.approval.is_some() {
         return Err(SqlError::NotOrdinary);
     }
-    insert(connection, execution)
+    insert(connection, execution, instance)
 }
 
 /// Writes the row without its approval.
-pub(super) fn insert(connection: &Connection, execution: &Execution) -> Result<(), SqlError> {
+pub(super) fn insert(
+    connection: &Connection,
+    execution: &Execution,
+    instance: Option<&str>,
+) -> Result<(), SqlError> {
     let sql = concat!(
         "INSERT INTO skill_executions (",
         columns!(),
-        ", created_ns) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)"
+        ", created_ns, instance) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, \
+         ?18, ?19, ?20, ?21)"
     );
     let values = params![
         execution.id,
@@ -73,16 +83,18 @@ pub(super) fn insert(connection: &Connection, execution: &Execution) -> Result<(
         optional_json(execution.output.as_ref())?,
         to_string(&execution.parts)?,
         nanoseconds(&execution.created_at)?,
+        instance,
     ];
     let written = connection.prepare_cached(sql)?.execute(values);
     written.map(drop).map_err(|e| conflict(e, || format!("execution {}", execution.id)))
 }
 
-/// See [`store::Store::start_execution`].
-pub(super) fn start(connection: &Connection, id: &str) -> Result<bool, SqlError> {
-    let sql = "UPDATE skill_executions SET status = 'running' WHERE id = ?1 AND status = 'pending'
+/// See [`store::Store::start_execution`]. The row is from now on of the process that starts it.
+pub(super) fn start(connection: &Connection, id: &str, instance: Option<&str>) -> Result<bool, SqlError> {
+    let sql = "UPDATE skill_executions SET status = 'running', instance = coalesce(?2, instance)
+        WHERE id = ?1 AND status = 'pending'
         AND NOT EXISTS (SELECT 1 FROM approvals WHERE execution_id = ?1 AND state <> 'approved')";
-    Ok(connection.prepare_cached(sql)?.execute([id])? == 1)
+    Ok(connection.prepare_cached(sql)?.execute(params![id, instance])? == 1)
 }
 
 /// See [`store::Store::finish_execution`].
@@ -130,44 +142,85 @@ pub(super) fn one(connection: &Connection, id: &str) -> Result<Option<Execution>
 }
 
 /// One page, newest first, without the parts, which may be large. A row that cannot be read is left out of it with a
-/// logged error: the rest of the history stays usable.
+/// logged error: the rest of the history stays usable. `known` is the total, if it is known; the
+/// second value is the total that was counted.
 pub(super) fn page(
     connection: &Connection,
-    filter: &ExecutionFilter,
+    wanted: &ExecutionFilter,
     page: PageRequest,
-) -> Result<Page<Execution>, SqlError> {
-    let limit = page.limit.clamp(1, domain::limits::PAGE_MAX);
-    let page = PageRequest { page: page.page.max(1), limit };
-    let offset = i64::from(page.page - 1) * i64::from(limit);
-    let Conditions { sql, mut values } = Conditions::of(filter)?;
-
+    known: Option<u64>,
+) -> Result<(Page<Execution>, u64), SqlError> {
+    let page = bounded(page);
+    let limit = page.limit as usize;
+    let offset = i64::from(page.page - 1) * i64::from(page.limit);
     // One transaction, so that the total and the rows are of the same moment.
     let snapshot = connection.unchecked_transaction()?;
-    let count = format!("SELECT count(*) FROM skill_executions{sql}");
-    let total: i64 =
-        snapshot.prepare_cached(&count)?.query_row(params_from_iter(values.iter()), |row| row.get(0))?;
-
-    values.push(Box::new(limit));
+    let mut conditions = filter::conditions(wanted)?;
+    let total = known.map_or_else(|| total(&snapshot, &conditions), Ok)?;
+    if let Some(before) = &wanted.before {
+        let Some((created_ns, rowid)) = place(&snapshot, before)? else {
+            return Ok((Page::new(Vec::new(), total, page), total));
+        };
+        conditions.both(
+            "created_ns <= ? AND (created_ns < ? OR rowid < ?)",
+            [created_ns, created_ns, rowid].map(|number| Box::new(number) as Box<dyn ToSql>),
+        );
+    }
+    let Conditions { sql, mut values } = conditions;
+    // One more than the page shows, to know whether there is one.
+    values.push(Box::new(i64::from(page.limit) + 1));
     values.push(Box::new(offset));
-    // The ids of the page come from an index where there is one; only the page's own rows are read whole.
+    // The places of the page come from an index where there is one; only the page's own rows are read whole.
     let select = format!(
         concat!(
             select!("'[]' AS parts"),
-            " WHERE id IN
-                (SELECT id FROM skill_executions{} ORDER BY id DESC LIMIT ? OFFSET ?) ORDER BY id DESC"
+            " WHERE skill_executions.rowid IN
+                (SELECT rowid FROM skill_executions{} ORDER BY created_ns DESC, rowid DESC LIMIT ? OFFSET ?)
+                ORDER BY created_ns DESC, skill_executions.rowid DESC"
         ),
         sql
     );
     let mut statement = snapshot.prepare_cached(&select)?;
     let mut rows = statement.query(params_from_iter(values.iter()))?;
-    let mut data = Vec::new();
+    let (mut data, mut seen, mut last, mut more) = (Vec::new(), 0, None, false);
     while let Some(row) = rows.next()? {
+        if seen == limit {
+            more = true;
+            break;
+        }
+        seen += 1;
+        last = row.get::<_, Option<String>>(0)?;
         match read(row) {
             Ok(execution) => data.push(execution),
             Err(error) => tracing::error!(%error, "an execution in the history cannot be read"),
         }
     }
-    Ok(Page::new(data, u64::try_from(total).unwrap_or(0), page))
+    // A remembered total may be smaller than what is on this page.
+    let shown = total.max(if seen > 0 { count(offset) + seen as u64 } else { 0 });
+    Ok((Page { next_cursor: last.filter(|_| more), ..Page::new(data, shown, page) }, total))
+}
+
+/// Brings page and limit into their bounds.
+pub(super) fn bounded(page: PageRequest) -> PageRequest {
+    PageRequest { page: page.page.max(1), limit: page.limit.clamp(1, domain::limits::PAGE_MAX) }
+}
+
+/// Rows of a filter without its cursor.
+pub(super) fn total_of(connection: &Connection, wanted: &ExecutionFilter) -> Result<u64, SqlError> {
+    total(connection, &filter::conditions(wanted)?)
+}
+
+fn total(connection: &Connection, conditions: &Conditions) -> Result<u64, SqlError> {
+    let sql = format!("SELECT count(*) FROM skill_executions{}", conditions.sql);
+    let values = params_from_iter(conditions.values.iter());
+    let total: i64 = connection.prepare_cached(&sql)?.query_row(values, |row| row.get(0))?;
+    Ok(count(total))
+}
+
+/// Where a row is in the order of the list.
+fn place(connection: &Connection, id: &str) -> Result<Option<(i64, i64)>, SqlError> {
+    let sql = "SELECT created_ns, rowid FROM skill_executions WHERE id = ?1";
+    Ok(connection.prepare_cached(sql)?.query_row([id], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
 }
 
 fn read(row: &Row<'_>) -> Result<Execution, BadRow> {
@@ -197,7 +250,7 @@ fn read(row: &Row<'_>) -> Result<Execution, BadRow> {
 }
 
 /// `None` is NULL; JSON's `null` is the text `null`.
-fn optional_json(value: Option<&Value>) -> Result<Option<String>, SqlError> {
+pub(super) fn optional_json(value: Option<&Value>) -> Result<Option<String>, SqlError> {
     Ok(value.map(to_string).transpose()?)
 }
 

@@ -24,6 +24,11 @@ const ALL: &[Migration] = &[
         name: "approvals",
         sql: include_str!("../../migrations/sqlite/0003_approvals.sql"),
     },
+    Migration {
+        number: 4,
+        name: "operations",
+        sql: include_str!("../../migrations/sqlite/0004_operations.sql"),
+    },
 ];
 
 /// Applies what is missing. Safe to call from several processes at once.

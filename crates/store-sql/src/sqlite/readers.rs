@@ -15,6 +15,7 @@ use crate::error::SqlError;
 const READERS: usize = 4;
 
 /// The connections. Opened when first needed, then kept.
+#[derive(Clone)]
 pub(super) struct Readers {
     shared: Arc<Shared>,
     permits: Arc<Semaphore>,
@@ -92,7 +93,7 @@ mod tests {
     fn readers() -> (tempfile::TempDir, Readers) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.db");
-        let writer = connect::read_write(&path).unwrap();
+        let writer = connect::read_write(&path, connect::Synchronous::Normal).unwrap();
         writer.execute_batch("CREATE TABLE t (x TEXT) STRICT").unwrap();
         (folder, Readers::new(&path))
     }

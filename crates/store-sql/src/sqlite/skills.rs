@@ -10,6 +10,7 @@ use serde_json::to_string;
 use store::{LoadedSkills, SkillUpdate, StoreError};
 
 use super::cells::{Cells, signed};
+use super::sets;
 use crate::error::{BadRow, SqlError, conflict};
 
 /// A macro, so that statements are put together at compile time.
@@ -59,10 +60,13 @@ const REFRESH: &str =
     WHERE api_key_id = ?1 AND name = ?2 AND version = ?3
       AND (description, schema, handler, annotations, tags, content_sha256) IS NOT (?4, ?5, ?6, ?7, ?8, ?9)";
 
-/// Every row that can be read, in the order of owner and name, and a reason for each that cannot.
+/// Every row that can be read, in the order of owner and name, and a reason for each that cannot; and all sets and
+/// defaults.
 pub(super) fn load(connection: &Connection) -> Result<LoadedSkills, SqlError> {
     let sql = concat!("SELECT ", columns!(), " FROM skills ORDER BY api_key_id, name, id");
-    let mut statement = connection.prepare_cached(sql)?;
+    // One transaction, so that all of it is of the same moment.
+    let snapshot = connection.unchecked_transaction()?;
+    let mut statement = snapshot.prepare_cached(sql)?;
     let mut rows = statement.query([])?;
     let mut loaded = LoadedSkills::default();
     while let Some(row) = rows.next()? {
@@ -71,6 +75,9 @@ pub(super) fn load(connection: &Connection) -> Result<LoadedSkills, SqlError> {
             Err(bad) => loaded.broken.push((Cells::new(row).text("id")?, bad.to_string())),
         }
     }
+    drop(rows);
+    loaded.sets = sets::all(&snapshot)?;
+    loaded.defaults = sets::defaults(&snapshot)?;
     Ok(loaded)
 }
 

@@ -1,5 +1,6 @@
 //! The one thread that writes. Waiting jobs share a transaction (group commit); each has its own savepoint, so that
-//! one that fails harms no other, and each learns its result only after the commit.
+//! one that fails harms no other, and each learns its result only after the commit. A few jobs run alone, outside of any
+//! transaction.
 //!
 //! Knows nothing of what the jobs do. A caller that stops waiting does not undo its write.
 
@@ -33,6 +34,8 @@ enum Message {
 
 /// One write, from the thread's point of view.
 trait Job: Send {
+    /// Whether it must run outside of a transaction.
+    fn alone(&self) -> bool;
     /// Does the work inside a savepoint; false asks for its rollback.
     fn run(&mut self, connection: &Connection) -> bool;
     /// Tells the caller, after the commit.
@@ -45,6 +48,7 @@ struct Write<T, F> {
     work: Option<F>,
     /// `None` until it has run.
     result: Option<Result<T, SqlError>>,
+    alone: bool,
     reply: oneshot::Sender<store::Result<T>>,
 }
 
@@ -53,6 +57,10 @@ where
     T: Send,
     F: FnOnce(&Connection) -> Result<T, SqlError> + Send,
 {
+    fn alone(&self) -> bool {
+        self.alone
+    }
+
     fn run(&mut self, connection: &Connection) -> bool {
         if let Some(work) = self.work.take() {
             let result = catch_unwind(AssertUnwindSafe(|| work(connection)));
@@ -93,8 +101,26 @@ impl Writer {
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T, SqlError> + Send + 'static,
     {
+        self.hand_over(work, false).await
+    }
+
+    /// Runs `work` outside of a transaction, for what `SQLite` does only there. What it has changed stays, even when it
+    /// ends with an `Err`.
+    pub(super) async fn run_alone<T, F>(&self, work: F) -> store::Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, SqlError> + Send + 'static,
+    {
+        self.hand_over(work, true).await
+    }
+
+    async fn hand_over<T, F>(&self, work: F, alone: bool) -> store::Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, SqlError> + Send + 'static,
+    {
         let (reply, answer) = oneshot::channel();
-        let job = Write { work: Some(work), result: None, reply };
+        let job = Write { work: Some(work), result: None, alone, reply };
         let sender = self.sender.as_ref().ok_or(StoreError::Closed)?;
         sender.send(Message::Job(Box::new(job))).await.map_err(|_| StoreError::Closed)?;
         answer.await.map_err(|_| StoreError::Closed)?
@@ -138,7 +164,12 @@ fn serve(connection: &Connection, mut receiver: mpsc::Receiver<Message>) {
             }
         }
         while !jobs.is_empty() {
-            transaction(connection, &mut jobs);
+            if let Some(mut job) = jobs.pop_front_if(|job| job.alone()) {
+                job.run(connection);
+                job.committed();
+            } else {
+                transaction(connection, &mut jobs);
+            }
         }
     }
     if let Err(error) = connection.execute_batch("PRAGMA optimize") {
@@ -173,10 +204,12 @@ fn group(
     done: &mut Vec<Box<dyn Job>>,
 ) -> rusqlite::Result<()> {
     if let Err(error) = control(connection, "BEGIN IMMEDIATE") {
-        done.extend(jobs.drain(..));
+        while let Some(job) = jobs.pop_front_if(|job| !job.alone()) {
+            done.push(job);
+        }
         return Err(error);
     }
-    while let Some(mut job) = jobs.pop_front() {
+    while let Some(mut job) = jobs.pop_front_if(|job| !job.alone()) {
         let ran = savepoint(connection, &mut *job);
         done.push(job);
         ran?;
@@ -316,6 +349,30 @@ mod tests {
         assert!(orphan.await.unwrap().is_err());
         put(&writer, 5).await.unwrap();
         assert_eq!(all(&writer).await, [5]);
+    }
+
+    #[tokio::test]
+    async fn what_runs_alone_keeps_its_place_and_has_no_transaction() {
+        let writer = writer();
+        let release = hold(&writer).await;
+        let before = queue(&writer, insert(1)).await;
+        let alone = tokio::spawn({
+            let writer = writer.clone();
+            async move {
+                let work = |c: &Connection| {
+                    assert!(c.is_autocommit());
+                    Ok(c.query_row("SELECT count(*) FROM t", [], |row| row.get::<_, i64>(0))?)
+                };
+                writer.run_alone(work).await
+            }
+        });
+        tokio::task::yield_now().await;
+        let after = queue(&writer, insert(2)).await;
+        drop(release);
+        before.await.unwrap().unwrap();
+        after.await.unwrap().unwrap();
+        assert_eq!(alone.await.unwrap().unwrap(), 1);
+        assert_eq!(all(&writer).await, [1, 2]);
     }
 
     #[tokio::test]

@@ -1,0 +1,40 @@
+//! WHERE clauses put together from what a filter names. Values are bound, never written into the text.
+
+use rusqlite::ToSql;
+
+use super::executions::nanoseconds;
+use crate::error::SqlError;
+
+/// A WHERE clause, or nothing, with its positional values.
+#[derive(Default)]
+pub(super) struct Conditions {
+    pub(super) sql: String,
+    pub(super) values: Vec<Box<dyn ToSql>>,
+}
+
+impl Conditions {
+    /// Adds a condition with one `?` where there is a value for it.
+    pub(super) fn add<T: ToSql + 'static>(&mut self, condition: &'static str, value: Option<T>) {
+        if let Some(value) = value {
+            self.both(condition, [Box::new(value) as Box<dyn ToSql>]);
+        }
+    }
+
+    /// Bounds of `created_ns`, from RFC 3339.
+    pub(super) fn between(&mut self, since: Option<&str>, until: Option<&str>) -> Result<(), SqlError> {
+        self.add("created_ns >= ?", since.map(nanoseconds).transpose()?);
+        self.add("created_ns < ?", until.map(nanoseconds).transpose()?);
+        Ok(())
+    }
+
+    /// Adds a condition with as many `?` as values.
+    pub(super) fn both(
+        &mut self,
+        condition: &'static str,
+        values: impl IntoIterator<Item = Box<dyn ToSql>>,
+    ) {
+        self.sql.push_str(if self.sql.is_empty() { " WHERE " } else { " AND " });
+        self.sql.push_str(condition);
+        self.values.extend(values);
+    }
+}

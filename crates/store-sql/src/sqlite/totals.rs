@@ -1,0 +1,124 @@
+//! Totals of large lists, remembered for a while: to count a million rows takes longer than to show a page of them.
+//!
+//! Small totals are never remembered. Holds numbers only, never rows.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use store::ExecutionFilter;
+
+/// Totals up to here are counted each time, which an index does in a moment.
+pub(super) const EXACT: u64 = 10_000;
+/// So old a total is given out as it is.
+const FRESH: Duration = Duration::from_secs(5);
+/// So old a total is still given out, while it is counted anew.
+const STALE: Duration = Duration::from_mins(1);
+/// Filters that are remembered at most.
+const FILTERS: usize = 256;
+
+/// What is known of a filter's total.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Known {
+    /// Nothing that could be shown.
+    Nothing,
+    /// To be shown.
+    Fresh(u64),
+    /// To be shown, and to be counted anew by the one who was told so.
+    Stale(u64),
+}
+
+#[derive(Default)]
+pub(super) struct Totals {
+    known: Mutex<HashMap<String, Entry>>,
+}
+
+struct Entry {
+    total: u64,
+    counted: Instant,
+    /// When somebody was told to count anew.
+    asked: Option<Instant>,
+}
+
+impl Totals {
+    /// Names a filter, without its cursor.
+    pub(super) fn key(filter: &ExecutionFilter) -> String {
+        format!("{:?}", ExecutionFilter { before: None, ..filter.clone() })
+    }
+
+    pub(super) fn look(&self, key: &str, now: Instant) -> Known {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(entry) = known.get_mut(key) else { return Known::Nothing };
+        match now.saturating_duration_since(entry.counted) {
+            age if age <= FRESH => Known::Fresh(entry.total),
+            age if age > STALE => Known::Nothing,
+            // One counts; when it takes long or fails, another one does.
+            _ if entry.asked.is_some_and(|asked| now.saturating_duration_since(asked) < FRESH) => {
+                Known::Fresh(entry.total)
+            }
+            _ => {
+                entry.asked = Some(now);
+                Known::Stale(entry.total)
+            }
+        }
+    }
+
+    /// Remembers a large total, and forgets one that has become small.
+    pub(super) fn note(&self, key: String, total: u64, now: Instant) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if total <= EXACT {
+            known.remove(&key);
+            return;
+        }
+        if known.len() >= FILTERS {
+            known.retain(|_, entry| now.saturating_duration_since(entry.counted) <= STALE);
+        }
+        if known.len() < FILTERS || known.contains_key(&key) {
+            known.insert(key, Entry { total, counted: now, asked: None });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_total_is_shown_for_a_while_and_counted_anew_by_one() {
+        let (totals, start) = (Totals::default(), Instant::now());
+        let key = || "k".to_owned();
+        assert_eq!(totals.look("k", start), Known::Nothing);
+        totals.note(key(), EXACT, start);
+        assert_eq!(totals.look("k", start), Known::Nothing, "small totals are counted");
+        totals.note(key(), EXACT + 1, start);
+        assert_eq!(totals.look("k", start + FRESH), Known::Fresh(EXACT + 1));
+        let later = start + FRESH + Duration::from_secs(1);
+        assert_eq!(totals.look("k", later), Known::Stale(EXACT + 1));
+        assert_eq!(totals.look("k", later), Known::Fresh(EXACT + 1), "one counts");
+        assert_eq!(totals.look("k", later + FRESH), Known::Stale(EXACT + 1), "the other one failed");
+        totals.note(key(), EXACT + 2, later);
+        assert_eq!(totals.look("k", later), Known::Fresh(EXACT + 2));
+        assert_eq!(totals.look("k", later + STALE + FRESH), Known::Nothing);
+        totals.note(key(), 1, later);
+        assert_eq!(totals.look("k", later), Known::Nothing);
+    }
+
+    #[test]
+    fn many_filters_do_not_add_up() {
+        let (totals, start) = (Totals::default(), Instant::now());
+        for n in 0..2 * FILTERS {
+            totals.note(n.to_string(), EXACT + 1, start);
+        }
+        assert_eq!(totals.known.lock().unwrap().len(), FILTERS);
+        totals.note("late".to_owned(), EXACT + 1, start + STALE + FRESH);
+        assert_eq!(totals.known.lock().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn the_cursor_is_no_part_of_a_filter() {
+        let deep = ExecutionFilter { before: Some("x".to_owned()), ..ExecutionFilter::default() };
+        assert_eq!(Totals::key(&deep), Totals::key(&ExecutionFilter::default()));
+        let owner = ExecutionFilter { api_key_id: Some("x".to_owned()), ..ExecutionFilter::default() };
+        assert_ne!(Totals::key(&owner), Totals::key(&ExecutionFilter::default()));
+    }
+}
