@@ -12,7 +12,7 @@ use executor::{ECHO_HANDLER, Echo, Executor, ExecutorConfig, HandlerTable};
 use registry::{Known, Registry, SelectLimits, WithClientTools};
 use sandbox::{Engine, WasmConfig, WasmEngine, find_runtimes};
 use server::{
-    App, ApprovalWaits, Budgets, KeptConfig, Keyring, ServerConfig, StickySets, UpstreamConfig, Upstreams,
+    App, ApprovalWaits, Budgets, KeptConfig, Keyring, Live, ServerConfig, StickySets, UpstreamConfig, Upstreams,
 };
 use store::Store;
 use store_sql::SqliteStore;
@@ -74,7 +74,6 @@ pub(crate) async fn build(
     let registry = Registry::load(Arc::clone(&store), known).await.context("the skills cannot be loaded")?;
     let fresh = registry.clone().keep_fresh(Duration::from_millis(limits::REGISTRY_TTL_MS));
     tokio::spawn(fresh);
-    tokio::spawn(server::prune_kept(Arc::clone(&store), kept_config(config)));
 
     let executor = Executor::new(executor_config(config), Arc::clone(&store), handlers);
     let interrupted = executor.interrupt_stale().await?;
@@ -87,13 +86,17 @@ pub(crate) async fn build(
         executor: Arc::new(executor),
         keyring: Keyring::new(Arc::clone(&store)),
         store,
-        upstreams: Upstreams::new(upstreams(config, env)?, config.demo.enabled)?,
         unavailable: Arc::new(builtins.unavailable().into_iter().collect()),
-        sticky: config.selection.sticky.then(StickySets::default),
-        config: server_config(config, management_token_hash, loopback),
+        sticky: StickySets::default(),
+        live: Live::new(
+            server_config(config, management_token_hash, loopback),
+            Upstreams::new(upstreams(config, env)?, config.demo.enabled)?,
+        ),
     };
     server::restore_settings(&app).await?;
-    Ok(Gateway { app: Arc::new(app), token, sandbox, store: sqlite, engine })
+    let app = Arc::new(app);
+    tokio::spawn(server::prune_kept(Arc::clone(&app)));
+    Ok(Gateway { app, token, sandbox, store: sqlite, engine })
 }
 
 /// Everything in it is the gateway's alone.
@@ -170,6 +173,7 @@ fn server_config(config: &Config, management_token_hash: String, loopback: bool)
             config::WithClientTools::Named => WithClientTools::Named,
             config::WithClientTools::All => WithClientTools::All,
         },
+        sticky: config.selection.sticky,
     }
 }
 

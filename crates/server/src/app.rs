@@ -1,9 +1,10 @@
-//! What every handler shares. Built once, by the binary.
+//! What every handler shares. Built once, by the binary; what a running gateway can change is swapped as one piece.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use domain::limits;
 use executor::Executor;
 use registry::Registry;
@@ -23,14 +24,53 @@ pub struct App {
     pub store: Arc<dyn Store>,
     /// Who may come in; made of the same store.
     pub keyring: Keyring,
-    /// Where models are asked.
-    pub upstreams: Upstreams,
     /// Skills that cannot run at present, by name, with the reason.
     pub unavailable: Arc<BTreeMap<String, String>>,
-    /// What conversations were offered, where that stays offered.
-    pub sticky: Option<StickySets>,
+    /// What conversations were offered.
+    pub sticky: StickySets,
+    /// What can change while the gateway runs.
+    pub live: Live,
+}
+
+impl App {
+    /// Settings of the surfaces, as they are now. A request takes them once, so that they do not change under it.
+    pub fn config(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.live.load().config)
+    }
+
+    /// Where models are asked now.
+    pub fn upstreams(&self) -> Arc<Upstreams> {
+        Arc::clone(&self.live.load().upstreams)
+    }
+}
+
+/// What can change while the gateway runs. Nobody ever sees a part of a change.
+pub struct Live(ArcSwap<Running>);
+
+/// One state of [`Live`].
+#[derive(Clone)]
+pub struct Running {
     /// Settings of the surfaces.
-    pub config: ServerConfig,
+    pub config: Arc<ServerConfig>,
+    /// Where models are asked.
+    pub upstreams: Arc<Upstreams>,
+}
+
+impl Live {
+    /// The first state.
+    pub fn new(config: ServerConfig, upstreams: Upstreams) -> Self {
+        Self(ArcSwap::from_pointee(Running { config: Arc::new(config), upstreams: Arc::new(upstreams) }))
+    }
+
+    /// The state now.
+    pub fn load(&self) -> Arc<Running> {
+        self.0.load_full()
+    }
+
+    /// The next state. Requests under way go on with the one they began with.
+    pub fn store(&self, next: Running) {
+        self.0.store(Arc::new(next));
+    }
 }
 
 /// Settings of the HTTP surfaces.
@@ -52,6 +92,8 @@ pub struct ServerConfig {
     pub select: registry::SelectLimits,
     /// Whether file and code skills are offered beside tools of the client without being named.
     pub with_client_tools: registry::WithClientTools,
+    /// Whether a conversation keeps the skills that it was offered.
+    pub sticky: bool,
     /// How long turns wait for a person.
     pub approval: ApprovalWaits,
     /// Names of skills whose policy is `auto` in this process, whatever their rows say.

@@ -12,7 +12,7 @@ mod keyring;
 mod llm;
 
 pub use api::settings::restore_settings;
-pub use app::{App, ApprovalWaits, ServerConfig};
+pub use app::{App, ApprovalWaits, Live, Running, ServerConfig};
 pub use caller::Caller;
 pub use error::Code as ErrorCode;
 pub use http::{Access, RouteAccess, ServeError, route_list, router, serve};

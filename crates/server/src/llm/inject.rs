@@ -129,8 +129,8 @@ fn question(received: &Received) -> SelectRequest {
         offered: offered(received),
         policies: policies(received),
         client_tools: request.client_tools.len(),
-        limits: app.config.select,
-        with_client_tools: app.config.with_client_tools,
+        limits: received.config.select,
+        with_client_tools: received.config.with_client_tools,
         unavailable: Arc::clone(&app.unavailable),
         customs_allowed: received.custom_allowed(),
         ..SelectRequest::new(received.caller.owner(), context(received))
@@ -141,11 +141,11 @@ fn question(received: &Received) -> SelectRequest {
 fn offered(received: &Received) -> Vec<String> {
     let answer = received.request.conversation.as_deref().map(|id| Place::of_answer(received, id));
     let places = Place::of(received).into_iter().chain(answer);
-    received.app.sticky.as_ref().map(|sticky| sticky.offered(places)).unwrap_or_default()
+    received.config.sticky.then(|| received.app.sticky.offered(places)).unwrap_or_default()
 }
 
 fn remember(received: &Received, selection: &Selection) {
-    let (Some(sticky), Some(place)) = (&received.app.sticky, Place::of(received)) else { return };
+    let Some(place) = Place::of(received).filter(|_| received.config.sticky) else { return };
     let now: Vec<&str> = selection.injected.iter().map(|entry| entry.skill.id.as_str()).collect();
     let snapshot = received.app.registry.current();
     // Skills that are off for the moment have their place when they come back; replaced versions have none.
@@ -153,21 +153,22 @@ fn remember(received: &Received, selection: &Selection) {
         let name = snapshot.get(id).map(|entry| entry.skill.name.as_str());
         name.is_some_and(|name| selection.injected.iter().all(|entry| entry.skill.name != name))
     };
-    sticky.remember(place, &now, stays);
+    received.app.sticky.remember(place, &now, stays);
 }
 
 /// A later request may name this answer instead of the conversation.
 pub(super) fn remember_answer(received: &Received, id: Option<&str>) {
-    if let (Some(sticky), Some(place), Some(id)) = (&received.app.sticky, Place::of(received), id)
+    if let (Some(place), Some(id)) = (Place::of(received), id)
+        && received.config.sticky
         && received.dialect.names_answers()
     {
-        sticky.carry(place, Place::of_answer(received, id));
+        received.app.sticky.carry(place, Place::of_answer(received, id));
     }
 }
 
 /// What the process and the key say about the policies of skills.
 fn policies(received: &Received) -> BTreeMap<String, Policy> {
-    let allowed = received.app.config.allowed.iter().map(|name| (name.clone(), Policy::Auto));
+    let allowed = received.config.allowed.iter().map(|name| (name.clone(), Policy::Auto));
     let of_key = received.caller.policies().into_iter().flatten();
     allowed.chain(of_key.map(|(name, policy)| (name.clone(), *policy))).collect()
 }

@@ -58,7 +58,7 @@ pub(super) async fn find(
         keys: vec![format!("{ISSUED}{id}")],
         anywhere: Vec::new(),
         now_ms: now_ms(),
-        ttl_ms: app.config.kept.ttl_ms(),
+        ttl_ms: app.config().kept.ttl_ms(),
     };
     let found = match tokio::time::timeout(PATIENCE, app.store.recall_rounds(recall)).await {
         Ok(Ok(found)) => found,
@@ -141,7 +141,7 @@ fn rounds(turn: &Turn, id: &str, issued: Issued) -> Option<KeptRounds> {
     let trace = serde_json::to_vec(&note).ok()?;
     let payload = if whole.len() > limits::KEPT_ENTRY_BYTES { trace.clone() } else { whole };
     let scope = scope(received.caller.owner(), received.dialect);
-    let owner_bytes = received.app.config.kept.owner_bytes;
+    let owner_bytes = received.config.kept.owner_bytes;
     Some(KeptRounds { scope, keys, payload, trace: Some(trace), now_ms: now_ms(), owner_bytes })
 }
 

@@ -13,11 +13,12 @@ use bytes::Bytes;
 use dialects::kept::{CALL, RESPONSE};
 use dialects::{Anchor, Kept, Round, Shown, ToolPlace, WireError};
 use domain::{SkillRef, ToolResult, limits};
-use store::{KeptRounds, KeptScope, PruneKept, RecallKept, RecalledKept, Store};
+use store::{KeptRounds, KeptScope, PruneKept, RecallKept, RecalledKept};
 
 use super::issued::{self, Note};
 use super::receive::Received;
 use super::turn::Turn;
+use crate::app::App;
 use crate::caller::Caller;
 
 /// How long an answer waits for the store.
@@ -61,7 +62,7 @@ impl KeptConfig {
 
 /// Puts back into the request what its history lacks.
 pub(super) async fn restore(received: &mut Received) -> Result<(), WireError> {
-    let config = received.app.config.kept;
+    let config = received.config.kept;
     let mut anchors = received.dialect.anchors(&received.request);
     anchors.retain(|anchor| config.wants(&anchor.key));
     let named = received.request.conversation.as_ref().map(|id| format!("{RESPONSE}{id}"));
@@ -116,7 +117,7 @@ fn hold_tools(received: &mut Received, note: Option<&Note>) {
 
 /// What the store has for these anchors; nothing where it cannot be asked.
 async fn look_up(received: &Received, anchors: &[Anchor]) -> Vec<RecalledKept> {
-    let ttl_ms = received.app.config.kept.ttl_ms();
+    let ttl_ms = received.config.kept.ttl_ms();
     let Some(recall) = question(received, anchors, ttl_ms) else { return Vec::new() };
     match tokio::time::timeout(PATIENCE, received.app.store.recall_rounds(recall)).await {
         Ok(Ok(found)) => found,
@@ -209,7 +210,7 @@ fn rounds(
     parked: &[ToolResult],
     shown: &Shown,
 ) -> Option<KeptRounds> {
-    let config = received.app.config.kept;
+    let config = received.config.kept;
     let scope = scope(received);
     let mut keeping = received.dialect.keep(&received.request, body, last, parked, shown)?;
     let has_scope = knows_user(received) || !scope.session.is_empty();
@@ -242,14 +243,19 @@ pub(super) fn now_ms() -> i64 {
 }
 
 /// Forgets expired rounds, for ever.
-pub async fn prune_kept(store: Arc<dyn Store>, config: KeptConfig) {
+pub async fn prune_kept(app: Arc<App>) {
     let mut every = tokio::time::interval(PRUNE_EVERY);
     loop {
         every.tick().await;
         let trace_ms = i64::try_from(limits::KEPT_TRACE_MS).unwrap_or(i64::MAX);
         loop {
-            let prune = PruneKept { now_ms: now_ms(), ttl_ms: config.ttl_ms(), trace_ms, batch: PRUNE_BATCH };
-            match store.prune_rounds(prune).await {
+            let prune = PruneKept {
+                now_ms: now_ms(),
+                ttl_ms: app.config().kept.ttl_ms(),
+                trace_ms,
+                batch: PRUNE_BATCH,
+            };
+            match app.store.prune_rounds(prune).await {
                 Ok(touched) if touched >= u64::from(PRUNE_BATCH) => {}
                 Ok(_) => break,
                 Err(store::StoreError::Closed) => return,

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::failure;
 use super::other_paths::{self, Other};
-use super::upstream::{ClientCredential, DEMO_MODEL, Forwarded, Remote, Upstream};
+use super::upstream::{ClientCredential, DEMO_MODEL, Forwarded, Remote, Upstream, Upstreams};
 use crate::app::App;
 use crate::caller::Caller;
 use crate::error::render::Spoken;
@@ -91,7 +91,8 @@ pub(crate) async fn list(
     headers: HeaderMap,
 ) -> Response {
     let own = ClientCredential::find(&headers, uri.query());
-    let upstreams: Vec<&Arc<Remote>> = app.upstreams.of_provider(dialect.provider(), None).collect();
+    let all = app.upstreams();
+    let upstreams: Vec<&Arc<Remote>> = all.of_provider(dialect.provider(), None).collect();
     let asked = upstreams.iter().map(|upstream| ask(upstream, dialect, &uri, &headers, own.as_ref()));
     let answers = join_all(asked).await;
     let shape = shape(dialect);
@@ -99,14 +100,14 @@ pub(crate) async fn list(
     let mut refusal = None;
     for (upstream, answer) in upstreams.into_iter().zip(answers) {
         match answer {
-            Ok(Listed::Page(other)) => add(&app, dialect, upstream, &mut page, other),
+            Ok(Listed::Page(other)) => add(&all, dialect, upstream, &mut page, other),
             // The client's own credential was judged: that is its answer.
             Ok(Listed::Refused(response)) if upstream.takes(own.as_ref()) => refusal = Some(response),
             Ok(Listed::Refused(response)) => {
                 tracing::warn!(upstream = upstream.name(), status = %response.status(), "no list of models came");
-                refusal = refusal.or((!app.upstreams.has_demo()).then_some(response));
+                refusal = refusal.or((!all.has_demo()).then_some(response));
             }
-            Err(error) if app.upstreams.has_demo() => {
+            Err(error) if all.has_demo() => {
                 tracing::warn!(upstream = upstream.name(), reason = error.message, "no list of models came");
             }
             Err(error) => refusal = refusal.or_else(|| Some(failure::response(dialect, &error))),
@@ -114,7 +115,7 @@ pub(crate) async fn list(
     }
     match (page, refusal) {
         (None, Some(refusal)) => refusal,
-        (page, _) => Json(with_demo(&app, shape, page.unwrap_or_else(shape.empty))).into_response(),
+        (page, _) => Json(with_demo(&all, shape, page.unwrap_or_else(shape.empty))).into_response(),
     }
 }
 
@@ -152,12 +153,18 @@ async fn ask(
 }
 
 /// Takes in one upstream's page; the first one's other members stay.
-fn add(app: &App, dialect: &dyn Dialect, upstream: &Arc<Remote>, page: &mut Option<Value>, mut other: Value) {
+fn add(
+    all: &Upstreams,
+    dialect: &dyn Dialect,
+    upstream: &Arc<Remote>,
+    page: &mut Option<Value>,
+    mut other: Value,
+) {
     let shape = shape(dialect);
     let Some(models) = other.get_mut(shape.list).and_then(Value::as_array_mut) else { return };
     let is_asked = |model: &Value| {
         shape.id_of(model).is_some_and(|id| {
-            let first = app.upstreams.of_provider(dialect.provider(), Some(id)).next();
+            let first = all.of_provider(dialect.provider(), Some(id)).next();
             first.is_some_and(|first| Arc::ptr_eq(first, upstream))
         })
     };
@@ -170,8 +177,8 @@ fn add(app: &App, dialect: &dyn Dialect, upstream: &Arc<Remote>, page: &mut Opti
 }
 
 /// With `demo` at the end of the last page.
-fn with_demo(app: &App, shape: &Shape, mut page: Value) -> Value {
-    let last = app.upstreams.has_demo() && !(shape.more)(&page);
+fn with_demo(all: &Upstreams, shape: &Shape, mut page: Value) -> Value {
+    let last = all.has_demo() && !(shape.more)(&page);
     if let Some(list) = page.get_mut(shape.list).and_then(Value::as_array_mut).filter(|_| last) {
         list.retain(|model| shape.id_of(model) != Some(DEMO_MODEL));
         list.push((shape.demo)());
@@ -186,7 +193,7 @@ pub(crate) async fn one(
     Extension(Spoken(dialect)): Extension<Spoken>,
     request: Request,
 ) -> Response {
-    if app.upstreams.has_demo() && request.uri().path().rsplit('/').next() == Some(DEMO_MODEL) {
+    if app.upstreams().has_demo() && request.uri().path().rsplit('/').next() == Some(DEMO_MODEL) {
         return Json((shape(dialect).demo)()).into_response();
     }
     let (parts, body) = request.into_parts();

@@ -89,7 +89,7 @@ async fn pass(app: &App, caller: &Caller, other: Other) -> Result<Response, Wire
     let own = ClientCredential::find(&headers, uri.query());
     let (named, body) = model_in(&headers, body).await?;
     let model = model_of(path).or(named.as_deref());
-    let upstream = app.upstreams.of_provider(dialect.provider(), model).next();
+    let upstream = app.upstreams().of_provider(dialect.provider(), model).next().cloned();
     let upstream = upstream.ok_or_else(|| nobody(dialect, model))?;
     let allowed =
         upstream.takes(own.as_ref()) || caller.may(Scope::Passthrough) || is_shared(dialect, &method, path);
@@ -98,7 +98,7 @@ async fn pass(app: &App, caller: &Caller, other: Other) -> Result<Response, Wire
     }
     let target = target(&uri);
     let (headers, credential) = (&headers, own.as_ref());
-    forward(upstream, Forwarded { dialect, method, target: &target, headers, credential, body }).await
+    forward(&upstream, Forwarded { dialect, method, target: &target, headers, credential, body }).await
 }
 
 /// Passes a request on and its answer back.

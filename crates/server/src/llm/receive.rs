@@ -17,13 +17,15 @@ use super::budgets::Budgets;
 use super::options::Options;
 use super::upstream::{ClientCredential, Upstream};
 use super::{failure, inject, kept, respond};
-use crate::app::App;
+use crate::app::{App, ServerConfig};
 use crate::caller::Caller;
 use crate::http::{self, query};
 
 /// A request that may go on.
 pub(super) struct Received {
     pub(super) app: Arc<App>,
+    /// The settings when it came: a change in between is for later requests.
+    pub(super) config: Arc<ServerConfig>,
     pub(super) dialect: &'static dyn Dialect,
     pub(super) caller: Caller,
     pub(super) headers: HeaderMap,
@@ -48,13 +50,13 @@ impl Received {
     /// The policy of a skill for this caller: what an operator set for the key, else for the process, else the
     /// skill's own.
     pub(super) fn policy(&self, skill: &Skill) -> Policy {
-        let allowed = self.app.config.allowed.contains(&skill.name).then_some(Policy::Auto);
+        let allowed = self.config.allowed.contains(&skill.name).then_some(Policy::Auto);
         self.caller.policy(&skill.name).or(allowed).unwrap_or(skill.policy)
     }
 
     /// How long a call may wait for a person.
     pub(super) fn approval_wait(&self) -> Duration {
-        let waits = &self.app.config.approval;
+        let waits = &self.config.approval;
         if self.request.stream { waits.stream } else { waits.plain }
     }
 
@@ -110,7 +112,7 @@ fn read(
     let fit = options.fit(&request);
     fit.map_err(|e| failure::error(StatusCode::BAD_REQUEST, "bad_header", e.to_string()))?;
     let named = named(&options, &request)?;
-    let upstream = app.upstreams.pick(dialect.name(), &request.model);
+    let upstream = app.upstreams().pick(dialect.name(), &request.model);
     let upstream = upstream.ok_or_else(|| no_upstream(&app, dialect, &request.model))?;
     let user = options.user.clone().or_else(|| request.user.clone());
     if caller.requires_user() && user.is_none() {
@@ -120,12 +122,14 @@ fn read(
     let session = session.or_else(|| session_of(&caller, user.as_deref(), begins(&request)));
     let credential = ClientCredential::find(&headers, uri.query());
     let turn_id = domain::ids::new_id();
-    let budgets = app.config.budgets.narrowed(caller.budgets()).narrowed(options.budgets);
+    let config = app.config();
+    let budgets = config.budgets.narrowed(caller.budgets()).narrowed(options.budgets);
     let idempotency_key = http::idempotency_key(&headers);
     let idempotency_key =
         idempotency_key.map_err(|e| failure::error(StatusCode::BAD_REQUEST, "bad_header", e))?;
     Ok(Received {
         app,
+        config,
         dialect,
         caller,
         headers,
@@ -183,7 +187,7 @@ fn no_user(dialect: &dyn Dialect) -> WireError {
 
 fn no_upstream(app: &App, dialect: &dyn Dialect, model: &str) -> WireError {
     let model = domain::text::excerpt(model, 80);
-    let hint = if app.upstreams.has_demo() { ", or use the model `demo`" } else { "" };
+    let hint = if app.upstreams().has_demo() { ", or use the model `demo`" } else { "" };
     let message = format!(
         "no upstream for the model `{model}` in the dialect {}; add an [[upstreams]] entry whose `dialect` and \
          `models` match{hint}",

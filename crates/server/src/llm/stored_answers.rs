@@ -78,7 +78,8 @@ pub(super) async fn rename_previous(app: &App, caller: &Caller, other: &mut Othe
     let named = value.get(PREVIOUS).filter(|id| !id.is_null()).or(conversation);
     let Some(id) = named.and_then(Value::as_str) else { return Ok(()) };
     let own = ClientCredential::find(&other.headers, other.uri.query());
-    let first = app.upstreams.of_provider("openai", None).next();
+    let upstreams = app.upstreams();
+    let first = upstreams.of_provider("openai", None).next();
     let may_any = first.is_some_and(|first| first.takes(own.as_ref())) || caller.may(Scope::Passthrough);
     let note = issued::of_the_key(issued::find(app, caller.owner(), speaker, id).await, id, may_any)?;
     let last = note.and_then(|note| note.issued.ids.last().cloned()).filter(|last| last != id);
@@ -106,8 +107,9 @@ pub(super) async fn answer(
     let Some(speaker) = speaker() else { return Ok(None) };
     let own = ClientCredential::find(&other.headers, other.uri.query());
     let note = issued::find(app, caller.owner(), speaker, asked.id).await;
-    let mut upstreams = app.upstreams.of_provider("openai", None);
-    let first = app.upstreams.of_provider("openai", None).next();
+    let all = app.upstreams();
+    let mut upstreams = all.of_provider("openai", None);
+    let first = all.of_provider("openai", None).next();
     let may_any = first.is_some_and(|first| first.takes(own.as_ref())) || caller.may(Scope::Passthrough);
     let Some(note) = issued::of_the_key(note, asked.id, may_any)? else { return Ok(None) };
     let upstream = upstreams.find(|upstream| upstream.name() == note.upstream);

@@ -177,7 +177,7 @@ impl Loop {
             self.sink.flush().await?;
         }
         let round = self.answer.end_round(self.sink.buffer()).map_err(|f| broken(&f))?;
-        self.spent.tokens = self.answer.tokens();
+        self.spent.tokens = self.answer.tokens().total();
         self.sink.flush().await?;
         Ok(round)
     }
@@ -235,7 +235,7 @@ impl Loop {
             "injected": injected.labels(),
             "skipped": injected.skipped.iter().map(|s| json!({"name": s.name, "reason": s.reason.as_str()})).collect::<Vec<_>>(),
         });
-        let input_usage_of_last_round = self.turn.received.app.config.input_usage_of_last_round;
+        let input_usage_of_last_round = self.turn.received.config.input_usage_of_last_round;
         let ending = Ending { omni: Some(omni), input_usage_of_last_round };
         self.answer.finish(&ending, self.sink.buffer()).map_err(|f| broken(&f))?;
         let has_hidden = self.spent.rounds > 1 || last.calls.iter().any(|call| call.owned);

@@ -14,7 +14,7 @@ use executor::{
 use http_body_util::BodyExt;
 use registry::{Known, Registry};
 use serde_json::{Map, Value, json};
-use server::{App, Keyring, ServerConfig, Upstreams, router};
+use server::{App, Keyring, Live, ServerConfig, StickySets, Upstreams, router};
 use store::Store;
 use store_sql::SqliteStore;
 use tower::ServiceExt;
@@ -153,21 +153,24 @@ impl Gateway {
             executor: Arc::new(Executor::new(setup.executor, Arc::clone(&store), handlers)),
             keyring: Keyring::new(Arc::clone(&store)),
             store,
-            upstreams: Upstreams::new(setup.upstreams, setup.demo).unwrap(),
             unavailable: Arc::new(BTreeMap::from([("file_write".to_owned(), "no workspace".to_owned())])),
-            sticky: None,
-            config: ServerConfig {
-                management_token_hash: TOKEN_HASH.to_owned(),
-                loopback: setup.loopback,
-                allowed_hosts: setup.allowed_hosts,
-                budgets: server::Budgets::default(),
-                kept: server::KeptConfig::default(),
-                input_usage_of_last_round: false,
-                select: registry::SelectLimits::default(),
-                with_client_tools: registry::WithClientTools::default(),
-                approval: server::ApprovalWaits::default(),
-                allowed: std::collections::BTreeSet::new(),
-            },
+            sticky: StickySets::default(),
+            live: Live::new(
+                ServerConfig {
+                    management_token_hash: TOKEN_HASH.to_owned(),
+                    loopback: setup.loopback,
+                    allowed_hosts: setup.allowed_hosts,
+                    budgets: server::Budgets::default(),
+                    kept: server::KeptConfig::default(),
+                    input_usage_of_last_round: false,
+                    select: registry::SelectLimits::default(),
+                    with_client_tools: registry::WithClientTools::default(),
+                    sticky: false,
+                    approval: server::ApprovalWaits::default(),
+                    allowed: std::collections::BTreeSet::new(),
+                },
+                Upstreams::new(setup.upstreams, setup.demo).unwrap(),
+            ),
         });
         Self { router: router(Arc::clone(&app)), app, started, dropped, _folder: folder }
     }

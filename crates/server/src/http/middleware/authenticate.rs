@@ -12,7 +12,7 @@ use axum::response::Response;
 use subtle::ConstantTimeEq;
 
 use super::host;
-use crate::app::App;
+use crate::app::{App, ServerConfig};
 use crate::caller::Caller;
 use crate::error::ApiError;
 use crate::http::query;
@@ -39,10 +39,11 @@ const SDK_PLACES: [HeaderName; 2] =
 
 /// Middleware.
 pub(crate) async fn authenticate(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
-    let secret = take_secret(&mut request, &app);
-    let local = is_local(&request, &app);
+    let config = app.config();
+    let secret = take_secret(&mut request, &config);
+    let local = is_local(&request, &config);
     let login = match secret {
-        Some(secret) => identify(&secret, &app).await,
+        Some(secret) => identify(&secret, &app, &config).await,
         None => anonymous(local, &app).await,
     };
     let login = login.unwrap_or_else(Login::Failed);
@@ -54,11 +55,11 @@ pub(crate) async fn authenticate(State(app): State<Arc<App>>, mut request: Reque
 }
 
 /// The credential that is meant for this gateway, taken out of the request with every other one that is.
-fn take_secret(request: &mut Request, app: &App) -> Option<String> {
+fn take_secret(request: &mut Request, config: &ServerConfig) -> Option<String> {
     let mut found = request.headers().get(OURS).map(|v| v.to_str().unwrap_or_default().trim().to_owned());
     request.headers_mut().remove(OURS);
     for name in std::iter::once(header::AUTHORIZATION).chain(SDK_PLACES) {
-        let ours = secrets(request.headers(), &name).find(|s| is_ours(s, app)).map(str::to_owned);
+        let ours = secrets(request.headers(), &name).find(|s| is_ours(s, config)).map(str::to_owned);
         if ours.is_some() {
             request.headers_mut().remove(&name);
             found = found.or(ours);
@@ -86,12 +87,12 @@ fn secrets<'h>(headers: &'h HeaderMap, name: &HeaderName) -> impl Iterator<Item 
     })
 }
 
-fn is_ours(secret: &str, app: &App) -> bool {
-    secret.starts_with("osk_") || secret.starts_with("omt_") || is_management(secret, app)
+fn is_ours(secret: &str, config: &ServerConfig) -> bool {
+    secret.starts_with("osk_") || secret.starts_with("omt_") || is_management(secret, config)
 }
 
-fn is_management(secret: &str, app: &App) -> bool {
-    let known = app.config.management_token_hash.as_bytes();
+fn is_management(secret: &str, config: &ServerConfig) -> bool {
+    let known = config.management_token_hash.as_bytes();
     !secret.is_empty() && bool::from(hash_secret(secret).as_bytes().ct_eq(known))
 }
 
@@ -106,8 +107,8 @@ fn take_query_key(uri: &Uri) -> (Option<Uri>, Option<String>) {
     (Uri::from_parts(parts).ok(), Some(key))
 }
 
-async fn identify(secret: &str, app: &App) -> Result<Login, ApiError> {
-    if is_management(secret, app) {
+async fn identify(secret: &str, app: &App, config: &ServerConfig) -> Result<Login, ApiError> {
+    if is_management(secret, config) {
         return Ok(Login::As(Caller::Management));
     }
     if !secret.starts_with("osk_") {
@@ -122,8 +123,8 @@ async fn anonymous(local: bool, app: &App) -> Result<Login, ApiError> {
 }
 
 /// On loopback, never through a proxy (a proxy in front is not the local user), never from a page of another site.
-fn is_local(request: &Request, app: &App) -> bool {
-    app.config.loopback && !was_proxied(request.headers()) && !host::is_foreign_page(request, app)
+fn is_local(request: &Request, config: &ServerConfig) -> bool {
+    config.loopback && !was_proxied(request.headers()) && !host::is_foreign_page(request, config)
 }
 
 fn was_proxied(headers: &HeaderMap) -> bool {

@@ -12,7 +12,7 @@ use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
-use crate::app::App;
+use crate::app::{App, ServerConfig};
 use crate::error::{ApiError, Code};
 
 /// Middleware.
@@ -23,21 +23,22 @@ pub(crate) async fn check(
 ) -> Result<Response, ApiError> {
     let host = requested(&request)?;
     // Bound elsewhere nobody is anonymous, and a credential is what a foreign page does not have.
-    if app.config.loopback && !is_loopback(&host) && !listed(&app.config.allowed_hosts, &host) {
+    let config = app.config();
+    if config.loopback && !is_loopback(&host) && !listed(&config.allowed_hosts, &host) {
         return Err(ApiError::new(
             Code::HostRefused,
             "this gateway does not answer to that Host; add it to `allowed_hosts` if it is yours",
         ));
     }
-    if request.uri().path().starts_with("/api") && is_cross_site(request.headers(), host.host(), &app) {
+    if request.uri().path().starts_with("/api") && is_cross_site(request.headers(), host.host(), &config) {
         return Err(ApiError::new(Code::OriginRefused, "requests from pages of other sites are refused"));
     }
     Ok(next.run(request).await)
 }
 
 /// Whether a page of another site sent it, as seen from a request that [`check`] let through.
-pub(crate) fn is_foreign_page(request: &Request, app: &App) -> bool {
-    requested(request).map_or(true, |host| is_cross_site(request.headers(), host.host(), app))
+pub(crate) fn is_foreign_page(request: &Request, config: &ServerConfig) -> bool {
+    requested(request).map_or(true, |host| is_cross_site(request.headers(), host.host(), config))
 }
 
 /// The host that the request names; exactly one.
@@ -53,14 +54,14 @@ fn requested(request: &Request) -> Result<Authority, ApiError> {
         .ok_or_else(|| ApiError::new(Code::InvalidHost, "the request needs exactly one valid Host header"))
 }
 
-fn is_cross_site(headers: &HeaderMap, host: &str, app: &App) -> bool {
+fn is_cross_site(headers: &HeaderMap, host: &str, config: &ServerConfig) -> bool {
     headers.get_all(header::ORIGIN).iter().any(|origin| {
         let origin = origin.to_str().unwrap_or_default();
         let web = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
         match web.and_then(|rest| rest.parse::<Authority>().ok()) {
             Some(origin) => {
                 !bare(origin.host()).eq_ignore_ascii_case(bare(host))
-                    && !listed(&app.config.allowed_hosts, &origin)
+                    && !listed(&config.allowed_hosts, &origin)
             }
             None => true,
         }
