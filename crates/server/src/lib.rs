@@ -10,7 +10,9 @@ mod error;
 mod http;
 mod keyring;
 mod llm;
+mod openapi;
 
+pub use api::openapi::openapi;
 pub use api::settings::restore_settings;
 pub use app::{App, ApprovalWaits, Live, Running, ServerConfig};
 pub use caller::Caller;

@@ -11,9 +11,23 @@ use domain::{KeySettings, OnDisconnect, Policy, TurnBudgets};
 use serde_json::Value;
 
 use crate::http::Fields;
+use crate::openapi::schema::{Schema, flag, word};
+use crate::openapi::shapes::{BUDGETS, policies as policy_map};
 
 /// Skills that one key may have policies for.
 const POLICIES: usize = 500;
+
+/// The members, for the description of a body or of an answer.
+pub(super) fn described(object: Schema) -> Schema {
+    object
+        .maybe("budgets", BUDGETS.refer())
+        .maybe("policies", policy_map())
+        .maybe("requireUser", flag().about("Whether its chats must say who the end user is."))
+        .maybe(
+            "onDisconnect",
+            word(&["cancel", "finish"]).about("What becomes of runs when the client leaves."),
+        )
+}
 
 /// The settings that a body gives.
 #[derive(Debug, Default)]

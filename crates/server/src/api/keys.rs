@@ -8,7 +8,7 @@ use domain::{ApiKey, KeySettings, Scope, ids};
 use serde_json::{Value, json};
 use store::{KeyUpdate, NewKey, Page};
 
-use super::key_settings::SettingsChange;
+use super::key_settings::{SettingsChange, described};
 use super::now;
 use super::page::page;
 use crate::app::App;
@@ -16,9 +16,35 @@ use crate::caller::Caller;
 use crate::error::{ApiError, Code};
 use crate::http::{Fields, Id, Object};
 use crate::keyring::{hash_secret, new_secret};
+use crate::openapi::schema::{Schema, flag, object, text, time, uuid};
+use crate::openapi::shapes::{done, page_of, scopes as scope_list};
+use crate::openapi::{Operation, Shape, Tag};
 
 /// Longest name of a key, in characters.
 const NAME_CHARS: usize = 100;
+
+/// A key as it is shown.
+const API_KEY: Shape = Shape::new("ApiKey", || {
+    let key = object()
+        .with("id", uuid())
+        .with("name", text())
+        .with("scopes", scope_list())
+        .with("customSkillExecutionEnabled", flag())
+        .with("revoked", flag())
+        .with("createdAt", time())
+        .with("lastUsedAt", time().or_null());
+    described(key)
+});
+
+/// What a body may say about a key.
+fn key_body(body: Schema) -> Schema {
+    let body = body.maybe("scopes", scope_list()).maybe("customSkillExecutionEnabled", flag());
+    described(body).closed()
+}
+
+pub(crate) fn list_doc() -> Operation {
+    Operation::new(Tag::Keys, "listKeys", "API keys, newest first").paged().gives(page_of(API_KEY))
+}
 
 /// `GET /api/keys`.
 pub(crate) async fn list(
@@ -32,6 +58,23 @@ pub(crate) async fn list(
     let before = (wanted.page as usize - 1).saturating_mul(wanted.limit as usize);
     let data = keys.into_iter().skip(before).take(wanted.limit as usize).collect();
     Ok(Json(Page::new(data, total, wanted)))
+}
+
+pub(crate) fn create_doc() -> Operation {
+    let id = &[("id", "$response.body#/id")];
+    let gives = object()
+        .with("id", uuid())
+        .with("key", text().about("The secret, this once."))
+        .with("name", text())
+        .with("scopes", scope_list());
+    Operation::new(Tag::Keys, "createKey", "Make an API key")
+        .about("From the first key on nobody comes in without a credential.")
+        .body(key_body(object().with("name", text().length(1, NAME_CHARS))))
+        .example(json!({"name": "example", "scopes": ["proxy", "read:skills", "execute:skills"]}))
+        .gives(described(gives))
+        .link("updateKey", id)
+        .link("rotateKey", id)
+        .link("deleteKey", id)
 }
 
 /// `POST /api/keys`.
@@ -72,6 +115,16 @@ pub(crate) async fn create(
     })))
 }
 
+pub(crate) fn update_doc() -> Operation {
+    let body = object().maybe("name", text().length(1, NAME_CHARS)).members_at_least(1);
+    Operation::new(Tag::Keys, "updateKey", "Change an API key")
+        .about("What is left out stays; each setting that is sent replaces the old one as a whole.")
+        .body(key_body(body))
+        .example(json!({"requireUser": true}))
+        .gives(done().with("apiKey", API_KEY.refer()))
+        .errors(&[Code::KeyNotFound])
+}
+
 /// `PUT /api/keys/{id}`.
 pub(crate) async fn update(
     State(app): State<Arc<App>>,
@@ -104,11 +157,25 @@ pub(crate) async fn update(
     Ok(Json(json!({"success": true, "apiKey": key})))
 }
 
+pub(crate) fn delete_doc() -> Operation {
+    Operation::new(Tag::Keys, "deleteKey", "Remove an API key for good")
+        .about("It stops at once. What it owned stays.")
+        .gives(done())
+        .errors(&[Code::KeyNotFound])
+}
+
 /// `DELETE /api/keys/{id}`.
 pub(crate) async fn delete(State(app): State<Arc<App>>, Id(id): Id) -> Result<Json<Value>, ApiError> {
     app.keyring.delete(&id).await?;
     app.executor.end_listening(&id);
     Ok(Json(json!({"success": true})))
+}
+
+pub(crate) fn rotate_doc() -> Operation {
+    Operation::new(Tag::Keys, "rotateKey", "A new secret for the same key")
+        .about("The old one stops at once.")
+        .gives(object().with("id", uuid()).with("key", text().about("The secret, this once.")))
+        .errors(&[Code::KeyNotFound])
 }
 
 /// `POST /api/keys/{id}/rotate`: a new secret; the old one stops at once.

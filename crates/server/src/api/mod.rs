@@ -6,6 +6,7 @@ pub(crate) mod executions;
 pub(crate) mod health;
 mod key_settings;
 pub(crate) mod keys;
+pub(crate) mod openapi;
 pub(crate) mod settings;
 pub(crate) mod skills;
 

@@ -10,6 +10,8 @@ use store::StoreError;
 use crate::app::App;
 use crate::error::{ApiError, Code};
 use crate::http::{Fields, Object};
+use crate::openapi::schema::{flag, object};
+use crate::openapi::{Operation, Shape, Tag};
 
 /// Name of the stored master switch, `true` or `false`.
 const SKILLS_ENABLED: &str = "skills_enabled";
@@ -22,9 +24,27 @@ pub async fn restore_settings(app: &App) -> Result<(), StoreError> {
     Ok(())
 }
 
+const SETTINGS: Shape = Shape::new("Settings", || {
+    object()
+        .with("skillsEnabled", flag().about("The master switch: `false` and nothing runs, through any door."))
+});
+
+pub(crate) fn get_doc() -> Operation {
+    Operation::new(Tag::Settings, "getSettings", "The settings").gives(SETTINGS.refer())
+}
+
 /// `GET /api/settings`.
 pub(crate) async fn get(State(app): State<Arc<App>>) -> Json<Value> {
     shown(&app)
+}
+
+pub(crate) fn change_doc() -> Operation {
+    let body = object().maybe("skillsEnabled", flag()).members_at_least(1).closed();
+    Operation::new(Tag::Settings, "changeSettings", "Change settings")
+        .about("They hold at once; what is left out stays.")
+        .body(body)
+        .example(json!({"skillsEnabled": true}))
+        .gives(SETTINGS.refer())
 }
 
 /// `PATCH /api/settings`.

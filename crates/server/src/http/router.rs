@@ -1,4 +1,5 @@
-//! Every route in one list, with what it asks of its caller. A handler cannot be added without saying so.
+//! Every route in one list, with what it asks of its caller and what it takes and gives. A handler cannot be added
+//! without saying both.
 
 use std::sync::Arc;
 
@@ -15,10 +16,10 @@ use tower_http::catch_panic::CatchPanicLayer;
 use super::access::{Access, guard, known, logged_in};
 use super::body::buffer;
 use super::middleware::{authenticate, host, panic, request_id};
-use crate::api::{executions, health, keys, settings, skills};
 use crate::app::App;
 use crate::error::{ApiError, Code, render};
 use crate::llm;
+use crate::openapi::Doc;
 
 /// One line of the route list.
 #[derive(Clone, Debug)]
@@ -29,6 +30,8 @@ pub struct RouteAccess {
     pub path: &'static str,
     /// Who may call it.
     pub access: Access,
+    /// What it takes and gives.
+    pub(crate) doc: Doc,
 }
 
 const READ: Access = Access::Needs(Scope::ReadSkills);
@@ -37,33 +40,59 @@ const APPROVE: Access = Access::Needs(Scope::ApproveSkills);
 const PROXY: Access = Access::Needs(Scope::Proxy);
 
 fn routes() -> Routes {
-    Routes::default()
-        .get("/healthz", Access::Public, health::live)
-        .get("/readyz", Access::Public, health::ready)
-        .get("/api/skills", Access::MANAGE, skills::list::list)
-        .post("/api/skills/install", Access::MANAGE, skills::install::install)
-        .get("/api/skills/executions", READ, executions::list::list)
-        .post("/api/skills/executions", EXECUTE, executions::run::run)
-        .get("/api/skills/executions/stream", READ, executions::stream::stream)
-        .get("/api/skills/executions/{id}", READ, executions::list::get)
-        .post("/api/skills/executions/{id}/approve", APPROVE, executions::decide::approve)
-        .post("/api/skills/executions/{id}/deny", APPROVE, executions::decide::deny)
-        .get("/api/skills/{id}", Access::MANAGE, skills::list::get)
-        .put("/api/skills/{id}", Access::MANAGE, skills::edit::update)
-        .delete("/api/skills/{id}", Access::MANAGE, skills::edit::delete)
-        .get("/api/keys", Access::MANAGE, keys::list)
-        .post("/api/keys", Access::MANAGE, keys::create)
-        .put("/api/keys/{id}", Access::MANAGE, keys::update)
-        .delete("/api/keys/{id}", Access::MANAGE, keys::delete)
-        .post("/api/keys/{id}/rotate", Access::MANAGE, keys::rotate)
-        .get("/api/settings", Access::MANAGE, settings::get)
-        .patch("/api/settings", Access::MANAGE, settings::change)
+    operations(executions(skills(keys(proxy(Routes::default())))))
+}
+
+fn skills(routes: Routes) -> Routes {
+    use crate::api::skills::{edit, install, list};
+    routes
+        .get("/api/skills", Access::MANAGE, list::list_doc(), list::list)
+        .post("/api/skills/install", Access::MANAGE, install::install_doc(), install::install)
+        .get("/api/skills/{id}", Access::MANAGE, list::get_doc(), list::get)
+        .put("/api/skills/{id}", Access::MANAGE, edit::update_doc(), edit::update)
+        .delete("/api/skills/{id}", Access::MANAGE, edit::delete_doc(), edit::delete)
+}
+
+fn executions(routes: Routes) -> Routes {
+    use crate::api::executions::{decide, list, run, stream};
+    routes
+        .get("/api/skills/executions", READ, list::list_doc(), list::list)
+        .post("/api/skills/executions", EXECUTE, run::run_doc(), run::run)
+        .get("/api/skills/executions/stream", READ, stream::stream_doc(), stream::stream)
+        .get("/api/skills/executions/{id}", READ, list::get_doc(), list::get)
+        .post("/api/skills/executions/{id}/approve", APPROVE, decide::approve_doc(), decide::approve)
+        .post("/api/skills/executions/{id}/deny", APPROVE, decide::deny_doc(), decide::deny)
+}
+
+fn keys(routes: Routes) -> Routes {
+    use crate::api::keys;
+    routes
+        .get("/api/keys", Access::MANAGE, keys::list_doc(), keys::list)
+        .post("/api/keys", Access::MANAGE, keys::create_doc(), keys::create)
+        .put("/api/keys/{id}", Access::MANAGE, keys::update_doc(), keys::update)
+        .delete("/api/keys/{id}", Access::MANAGE, keys::delete_doc(), keys::delete)
+        .post("/api/keys/{id}/rotate", Access::MANAGE, keys::rotate_doc(), keys::rotate)
+}
+
+fn operations(routes: Routes) -> Routes {
+    use crate::api::{health, openapi, settings};
+    routes
+        .get("/healthz", Access::Public, health::live_doc(), health::live)
+        .get("/readyz", Access::Public, health::ready_doc(), health::ready)
+        .get("/api/settings", Access::MANAGE, settings::get_doc(), settings::get)
+        .patch("/api/settings", Access::MANAGE, settings::change_doc(), settings::change)
+        .get("/api/openapi.json", READ, openapi::get_doc(), openapi::get)
+}
+
+fn proxy(routes: Routes) -> Routes {
+    use crate::llm::{docs, models, other_paths};
+    routes
         .proxy(PROXY)
-        .get("/v1/models", PROXY, llm::models::list)
-        .get("/v1beta/models", PROXY, llm::models::list)
-        .get("/v1/models/{call}", PROXY, llm::models::one)
-        .get("/v1beta/models/{call}", PROXY, llm::models::one)
-        .delete("/v1/models/{call}", PROXY, llm::other_paths::handle)
+        .get("/v1/models", PROXY, docs::models("listModels"), models::list)
+        .get("/v1beta/models", PROXY, docs::models("listGeminiModels"), models::list)
+        .get("/v1/models/{call}", PROXY, docs::model("getModel"), models::one)
+        .get("/v1beta/models/{call}", PROXY, docs::model("getGeminiModel"), models::one)
+        .delete("/v1/models/{call}", PROXY, docs::HANDED_ON, other_paths::handle)
         .other_paths(PROXY, &["/v1/{*path}", "/v1beta/{*path}"])
 }
 
@@ -94,8 +123,15 @@ struct Routes {
 
 macro_rules! methods {
     ($($name:ident $method:ident;)*) => {
-        $(fn $name<T: 'static>(self, path: &'static str, access: Access, handler: impl Handler<T, Arc<App>>) -> Self {
-            self.add(Method::$method, MethodFilter::$method, path, access, handler)
+        $(fn $name<T: 'static>(
+            self,
+            path: &'static str,
+            access: Access,
+            doc: impl Into<Doc>,
+            handler: impl Handler<T, Arc<App>>,
+        ) -> Self {
+            let route = RouteAccess { method: Method::$method, path, access, doc: doc.into() };
+            self.add(MethodFilter::$method, route, handler)
         })*
     };
 }
@@ -105,17 +141,16 @@ impl Routes {
 
     fn add<T: 'static>(
         mut self,
-        method: Method,
         filter: MethodFilter,
-        path: &'static str,
-        access: Access,
+        line: RouteAccess,
         handler: impl Handler<T, Arc<App>>,
     ) -> Self {
+        let access = line.access;
         // The layer added last comes first: nobody makes us read a body before the guard let it in.
         let guarded = move |request: Request, next: Next| guard(access, request, next);
         let route = on(filter, handler).route_layer(from_fn(buffer)).route_layer(from_fn(guarded));
-        self.router = self.router.route(path, route);
-        self.list.push(RouteAccess { method, path, access });
+        self.router = self.router.route(line.path, route);
+        self.list.push(line);
         self
     }
 
@@ -127,7 +162,7 @@ impl Routes {
             let route = on(methods, llm::other_paths::handle).route_layer(from_fn(guarded));
             self.router = self.router.route(path, route);
             for method in [Method::GET, Method::POST, Method::DELETE] {
-                self.list.push(RouteAccess { method, path, access });
+                self.list.push(RouteAccess { method, path, access, doc: llm::docs::HANDED_ON });
             }
         }
         self
@@ -139,7 +174,8 @@ impl Routes {
         let proxy = llm::routes().route_layer(from_fn(buffer)).route_layer(from_fn(guarded));
         self.router = self.router.merge(proxy);
         for path in dialects::ALL.iter().flat_map(|dialect| dialect.routes()).copied() {
-            self.list.push(RouteAccess { method: Method::POST, path, access });
+            let doc = llm::docs::chat(path).into();
+            self.list.push(RouteAccess { method: Method::POST, path, access, doc });
         }
         self
     }

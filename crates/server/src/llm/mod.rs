@@ -7,6 +7,7 @@
 //! dialect's shapes.
 
 mod budgets;
+pub(crate) mod docs;
 mod execute;
 mod failure;
 mod inject;

@@ -16,9 +16,25 @@ use crate::app::App;
 use crate::caller::Caller;
 use crate::error::{ApiError, Code};
 use crate::http::{Fields, Id, Object};
+use crate::openapi::schema::{free_object, object, text};
+use crate::openapi::shapes::one_execution;
+use crate::openapi::{Operation, Tag};
 
 /// Longest reason of a denial, in characters.
 const REASON_CHARS: usize = 500;
+
+const REFUSED: &[Code] = &[Code::ExecutionNotFound, Code::NotWaiting, Code::OwnCall, Code::SkillsDisabled];
+
+pub(crate) fn approve_doc() -> Operation {
+    Operation::new(Tag::Executions, "approveExecution", "Let a waiting call run")
+        .about("Answers with the row as the decision left it; the run goes on by itself.")
+        .maybe_body(object().maybe("input", free_object().about("Instead of the model's own.")).closed())
+        .gives(one_execution())
+        .errors(REFUSED)
+        .errors(&[Code::OwnerRevoked, Code::SkillNotFound, Code::SkillBroken, Code::SkillInactive])
+        .errors(&[Code::PolicyViolation, Code::CustomSkillsDisabled, Code::InvalidInput, Code::InvalidSchema])
+        .errors(&[Code::HandlerMissing, Code::Busy, Code::TooLargeToApprove])
+}
 
 /// Takes `input?`; answers with the row as the decision left it, the run goes on by itself.
 pub(crate) async fn approve(
@@ -35,6 +51,17 @@ pub(crate) async fn approve(
     let run = run(&app, &row, input).await?;
     let execution = app.executor.approve(&id, run, &by).await?;
     Ok(Json(json!({"execution": execution})))
+}
+
+pub(crate) fn deny_doc() -> Operation {
+    Operation::new(Tag::Executions, "denyExecution", "Refuse a waiting call")
+        .maybe_body(
+            object()
+                .maybe("reason", text().length(0, REASON_CHARS).about("What the model is told."))
+                .closed(),
+        )
+        .gives(one_execution())
+        .errors(REFUSED)
 }
 
 /// Takes `reason?`, which the model is told.

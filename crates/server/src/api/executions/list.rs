@@ -15,6 +15,28 @@ use crate::app::App;
 use crate::caller::Caller;
 use crate::error::{ApiError, Code};
 use crate::http::{Fields, Id};
+use crate::openapi::schema::{text, time as time_text, word};
+use crate::openapi::shapes::{EXECUTION, one_execution, page_of};
+use crate::openapi::{Operation, Tag};
+
+/// The words of a door.
+const DOORS: &[&str] = &["loop", "rest"];
+
+pub(crate) fn list_doc() -> Operation {
+    Operation::new(Tag::Executions, "listExecutions", "The history, newest first")
+        .about("Own runs; all of them for management. Rows of a page have no `parts`.")
+        .query("skill", text().about("Name or id."))
+        .query("status", word(&Status::ALL.map(Status::as_str)))
+        .query("approval", word(&ApprovalState::ALL.map(ApprovalState::as_str)))
+        .query("door", word(DOORS))
+        .query("session", text())
+        .query("turn", text())
+        .query("since", time_text())
+        .query("until", time_text())
+        .owned()
+        .paged()
+        .gives(page_of(EXECUTION))
+}
 
 /// `GET /api/skills/executions`.
 pub(crate) async fn list(
@@ -36,7 +58,7 @@ pub(crate) async fn list(
             &ApprovalState::ALL.map(ApprovalState::as_str),
             ApprovalState::parse,
         ),
-        door: query.word("door", &["loop", "rest"], Door::parse),
+        door: query.word("door", DOORS, Door::parse),
         session_id: query.text("session"),
         turn_id: query.text("turn"),
         since: query.parsed("since", time),
@@ -51,6 +73,13 @@ pub(crate) async fn list(
     let own = (!sees_all).then(|| caller.owner().to_owned());
     let filter = ExecutionFilter { api_key_id: own.or(named), ..filter };
     Ok(Json(app.executor.list_executions(&filter, wanted).await?))
+}
+
+pub(crate) fn get_doc() -> Operation {
+    Operation::new(Tag::Executions, "getExecution", "One execution")
+        .about("One of the caller's own; whoever may approve sees those that asked for a person, too.")
+        .gives(one_execution())
+        .errors(&[Code::ExecutionNotFound])
 }
 
 /// `GET /api/skills/executions/{id}`. Somebody else's row is not there.

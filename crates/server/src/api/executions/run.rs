@@ -21,11 +21,43 @@ use crate::app::App;
 use crate::caller::Caller;
 use crate::error::{ApiError, Code};
 use crate::http::{Fields, Object, idempotency_key};
+use crate::openapi::schema::{free_object, object, text, whole};
+use crate::openapi::shapes::one_execution;
+use crate::openapi::{Operation, Tag};
 
 /// A day: more is a slip. The executor's own maximum holds below it.
 const TIMEOUT_MS: u64 = 86_400_000;
 /// Longest session id, in characters.
 const SESSION_CHARS: usize = 256;
+
+pub(crate) fn run_doc() -> Operation {
+    let body = object()
+        .with("skillName", text().about("`name`, `name@version` or `name@constraint`."))
+        .maybe("input", free_object())
+        .maybe("sessionId", text().length(0, SESSION_CHARS))
+        .maybe("apiKeyId", text().about("Somebody else; for management alone."))
+        .maybe("timeoutMs", whole(1..=TIMEOUT_MS))
+        .closed();
+    Operation::new(Tag::Executions, "createExecution", "Run a skill")
+        .about("Every run that started is a 200, whatever its `status`.")
+        .header(
+            "idempotency-key",
+            text().length(0, 255).about("The same again gets the first run's outcome."),
+        )
+        .body(body)
+        .example(json!({"skillName": "echo", "input": {"text": "hello"}}))
+        .gives(one_execution())
+        .errors(&[Code::BadHeader, Code::ForeignOwner, Code::PolicyViolation, Code::CustomSkillsDisabled])
+        .errors(&[Code::SkillNotFound, Code::VersionNotFound, Code::SkillInactive, Code::SkillBroken])
+        .errors(&[
+            Code::IdempotencyKeyReused,
+            Code::ExecutionRunning,
+            Code::InvalidInput,
+            Code::InvalidSchema,
+        ])
+        .errors(&[Code::SkillsDisabled, Code::HandlerMissing, Code::Busy])
+        .link("getExecution", &[("id", "$response.body#/execution/id")])
+}
 
 /// The handler.
 pub(crate) async fn run(

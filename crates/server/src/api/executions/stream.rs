@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use axum::Extension;
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::response::sse::{self, KeepAlive, Sse};
 use domain::{ApprovalState, limits};
 use executor::{Decider, Event, Heard, Subscription};
@@ -20,9 +21,21 @@ use crate::app::App;
 use crate::caller::Caller;
 use crate::error::ApiError;
 use crate::http::Fields;
+use crate::openapi::schema::{flag, text};
+use crate::openapi::{Operation, Tag};
 
 /// Silence after which a comment keeps the connection alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+pub(crate) fn stream_doc() -> Operation {
+    Operation::new(Tag::Executions, "streamExecutions", "What happens to executions, while it happens")
+        .about(
+            "Server-sent events `started`, `finished`, `approval_wanted`, `approval_decided` and `missed`. \
+             Own executions; all for management; whoever may approve also hears of calls that wait.",
+        )
+        .query("approver", flag().default(true).about("`false` only listens: no turn waits for it."))
+        .gives_as(StatusCode::OK, "text/event-stream", text())
+}
 
 /// The handler. Calls that wait already come first, as `approval_wanted`.
 pub(crate) async fn stream(

@@ -14,6 +14,28 @@ use crate::api::now;
 use crate::app::App;
 use crate::error::{ApiError, Code};
 use crate::http::{Fields, Id, Object};
+use crate::openapi::schema::{flag, list, object, text, whole, word};
+use crate::openapi::shapes::{MODES, POLICIES, SKILL, done};
+use crate::openapi::{Operation, Tag};
+
+pub(crate) fn update_doc() -> Operation {
+    let body = object()
+        .maybe("enabled", flag())
+        .maybe("mode", word(MODES))
+        .maybe("policy", word(POLICIES))
+        .maybe("description", text())
+        .maybe("tags", list(text()))
+        .maybe("timeoutMs", whole(1..=EXECUTION_TIMEOUT_MAX_MS).or_null().about("`null`: the default again."))
+        .maybe("maxRetries", whole(0..=RETRIES).or_null().about("`null`: the default again."))
+        .members_at_least(1)
+        .closed();
+    Operation::new(Tag::Skills, "updateSkill", "Change a skill's switches and texts")
+        .about("What is left out stays. Its definition changes by a new install.")
+        .body(body)
+        .example(json!({"mode": "auto"}))
+        .gives(done().with("skill", SKILL.refer()))
+        .errors(&[Code::SkillNotFound, Code::NotReady])
+}
 
 /// `PUT /api/skills/{id}`.
 pub(crate) async fn update(
@@ -28,6 +50,13 @@ pub(crate) async fn update(
     }
     let skill = app.registry.update(&id, update).await?;
     Ok(Json(json!({"success": true, "skill": skill})))
+}
+
+pub(crate) fn delete_doc() -> Operation {
+    Operation::new(Tag::Skills, "deleteSkill", "Remove a skill")
+        .about("Its history stays.")
+        .gives(done())
+        .errors(&[Code::SkillNotFound, Code::BuiltinSkill, Code::NotReady])
 }
 
 /// `DELETE /api/skills/{id}`.
@@ -49,8 +78,8 @@ fn read(mut body: Fields) -> Result<SkillUpdate, ApiError> {
     let retries = body.whole("maxRetries", 0..=RETRIES).and_then(|n| u32::try_from(n).ok());
     let update = SkillUpdate {
         enabled: body.flag("enabled"),
-        mode: body.word("mode", &["on", "off", "auto"], Mode::parse),
-        policy: body.word("policy", &["auto", "manual", "hybrid"], Policy::parse),
+        mode: body.word("mode", MODES, Mode::parse),
+        policy: body.word("policy", POLICIES, Policy::parse),
         description: body.text("description"),
         tags: body.texts("tags"),
         timeout_ms: if no_timeout { Some(None) } else { timeout.map(Some) },

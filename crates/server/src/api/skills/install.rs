@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use domain::limits::EXECUTION_TIMEOUT_MAX_MS;
+use domain::limits::{EXECUTION_TIMEOUT_MAX_MS, NAME_CHARS};
 use domain::skill::check_name;
 use domain::{Annotations, Mode, Policy, SYSTEM_OWNER, Skill, SourceProvider, Version, ids, schema};
 use executor::check_schema;
@@ -14,11 +14,52 @@ use crate::api::now;
 use crate::app::App;
 use crate::error::{ApiError, Code};
 use crate::http::{Fields, Object};
+use crate::openapi::schema::{flag, free_object, list, object, text, uuid, whole, word};
+use crate::openapi::shapes::{ANNOTATIONS, MODES, POLICIES, done, version};
+use crate::openapi::{Operation, Tag};
 
 /// Most retries of a skill.
 pub(super) const RETRIES: u64 = 3;
 /// Longest owner id, in characters.
 const OWNER_CHARS: usize = 200;
+
+pub(crate) fn install_doc() -> Operation {
+    let id = &[("id", "$response.body#/id")];
+    let body = object()
+        .with("name", text().length(1, NAME_CHARS))
+        .with("description", text())
+        .with("handlerCode", text().about("A name in the handler table, never code.").example("echo-handler"))
+        .maybe("schema", free_object().about("`{input, output}`: JSON Schemas, or `{\"text\": \"string\"}`."))
+        .maybe("version", version().default("1.0.0"))
+        .maybe("apiKeyId", text().length(1, OWNER_CHARS).about("Owner; `system` if absent."))
+        .maybe("replace", flag().default(false).about("Overwrite this name and version of the owner."))
+        .maybe("mode", word(MODES).default("on"))
+        .maybe("policy", word(POLICIES).default("auto"))
+        .maybe("tags", list(text()))
+        .maybe("timeoutMs", whole(1..=EXECUTION_TIMEOUT_MAX_MS))
+        .maybe("maxRetries", whole(0..=RETRIES))
+        .maybe("annotations", ANNOTATIONS.refer())
+        .closed();
+    let example = json!({
+        "name": "shout", "version": "1.0.0", "description": "Says it again", "replace": true,
+        "schema": {"input": {"text": "string"}}, "handlerCode": "echo-handler",
+    });
+    Operation::new(Tag::Skills, "installSkill", "Install a skill")
+        .body(body)
+        .example(example)
+        .gives(done().with("id", uuid()))
+        .errors(&[
+            Code::SkillExists,
+            Code::ReservedName,
+            Code::BuiltinSkill,
+            Code::InvalidSchema,
+            Code::UnknownHandler,
+        ])
+        .errors(&[Code::NotReady])
+        .link("getSkill", id)
+        .link("updateSkill", id)
+        .link("deleteSkill", id)
+}
 
 /// The handler.
 pub(crate) async fn install(
@@ -57,8 +98,8 @@ fn read(mut body: Fields) -> Result<(Skill, bool), ApiError> {
         description: body.required_text("description"),
         schema: body.value("schema").unwrap_or_else(|| Value::Object(Map::new())),
         handler: body.required_text("handlerCode"),
-        mode: body.word("mode", &["on", "off", "auto"], Mode::parse).unwrap_or(Mode::On),
-        policy: body.word("policy", &["auto", "manual", "hybrid"], Policy::parse).unwrap_or_default(),
+        mode: body.word("mode", MODES, Mode::parse).unwrap_or(Mode::On),
+        policy: body.word("policy", POLICIES, Policy::parse).unwrap_or_default(),
         enabled: true,
         mode_before: None,
         timeout_ms: body.whole("timeoutMs", 1..=EXECUTION_TIMEOUT_MAX_MS),

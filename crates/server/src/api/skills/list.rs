@@ -9,24 +9,46 @@ use domain::{Mode, SourceProvider};
 use registry::{SkillFilter, SkillSort};
 use serde_json::json;
 
-use super::Shown;
+use super::{SHOWN_SKILL, Shown};
 use crate::api::page::page;
 use crate::app::App;
 use crate::error::{ApiError, Code};
 use crate::http::{Fields, Id};
+use crate::openapi::schema::{flag, list as list_of, object, text, word};
+use crate::openapi::shapes::{MODES, SOURCES, page_of};
+use crate::openapi::{Operation, Tag};
 
 /// The catalog that installs come from.
 const PROVIDER: &str = "skillsmp";
+/// The words of an order.
+const SORTS: &[&str] = &["name", "created", "installs"];
+
+pub(crate) fn list_doc() -> Operation {
+    let gives = page_of(SHOWN_SKILL)
+        .with("skills", list_of(SHOWN_SKILL.refer()).about("The same as `data`."))
+        .with("provider", text().about("The catalog that installs come from."))
+        .with("popularDefaults", list_of(text()))
+        .with("brokenRows", list_of(object().with("id", text()).with("reason", text())));
+    Operation::new(Tag::Skills, "listSkills", "Skills of every owner")
+        .query("q", text().about("Words in names, descriptions and tags."))
+        .query("mode", word(MODES))
+        .query("source", word(SOURCES))
+        .query("owner", text().about("An API key id, or `system`."))
+        .query("enabled", flag())
+        .query("sort", word(SORTS).default("name"))
+        .paged()
+        .gives(gives)
+}
 
 /// `GET /api/skills`.
 pub(crate) async fn list(State(app): State<Arc<App>>, mut query: Fields) -> Result<Response, ApiError> {
     let filter = SkillFilter {
         q: query.text("q"),
-        mode: query.word("mode", &["on", "off", "auto"], Mode::parse),
-        source: query.word("source", &["builtin", "skillsmp", "skillssh", "local"], SourceProvider::parse),
+        mode: query.word("mode", MODES, Mode::parse),
+        source: query.word("source", SOURCES, SourceProvider::parse),
         owner: query.text("owner"),
         enabled: query.flag("enabled"),
-        sort: query.word("sort", &["name", "created", "installs"], SkillSort::parse).unwrap_or_default(),
+        sort: query.word("sort", SORTS, SkillSort::parse).unwrap_or_default(),
     };
     let wanted = page(&mut query);
     query.finish()?;
@@ -47,6 +69,12 @@ pub(crate) async fn list(State(app): State<Arc<App>>, mut query: Fields) -> Resu
         "brokenRows": broken_rows,
     });
     Ok(Json(body).into_response())
+}
+
+pub(crate) fn get_doc() -> Operation {
+    Operation::new(Tag::Skills, "getSkill", "One skill")
+        .gives(SHOWN_SKILL.refer())
+        .errors(&[Code::SkillNotFound])
 }
 
 /// `GET /api/skills/{id}`.

@@ -9,6 +9,18 @@ use registry::Entry;
 use serde::Serialize;
 
 use crate::app::App;
+use crate::openapi::Shape;
+use crate::openapi::schema::{list as list_of, text};
+use crate::openapi::shapes::SKILL;
+
+/// A [`Shown`] skill.
+pub(crate) const SHOWN_SKILL: Shape = Shape::new("ShownSkill", || {
+    (SKILL.schema)()
+        .with("wireName", text().about("The name under which a model sees it."))
+        .with("broken", text().or_null().about("Why it can be neither offered nor run."))
+        .with("unavailable", text().or_null().about("Why it cannot run at present."))
+        .with("warnings", list_of(text()).about("What does not stop it, but should be known."))
+});
 
 /// A skill as the API shows it: the row, and what people should know about it.
 #[derive(Serialize)]
