@@ -9,6 +9,8 @@ const ALL: &[(&str, &str)] = &[
     ("dialects", "splice"),
     ("registry", "selection"),
     ("store-sql", "throughput"),
+    ("store-sql", "history"),
+    ("omni-skills", "start"),
     ("omni-skills", "latency"),
     ("omni-skills", "streams"),
 ];

@@ -1,20 +1,21 @@
 //! Builds the object graph: the one place where traits meet their implementations.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use builtins::{Builtins, EvalLimits, WorkspaceLimits, Workspaces};
-use domain::limits;
+use domain::{Policy, limits};
 use executor::{ECHO_HANDLER, Echo, Executor, ExecutorConfig, HandlerTable};
 use registry::{Known, Registry, SelectLimits, WithClientTools};
 use sandbox::{Engine, WasmConfig, WasmEngine, find_runtimes};
 use server::{
-    App, ApprovalWaits, Budgets, KeptConfig, Keyring, Live, ServerConfig, StickySets, UpstreamConfig, Upstreams,
+    App, ApprovalWaits, Budgets, KeptConfig, Keyring, Live, ServerConfig, StickySets, TurnJournal,
+    UpstreamConfig, Upstreams,
 };
-use store::Store;
+use store::{Database, Store};
 use store_sql::SqliteStore;
 
 use crate::access::{self, Token};
@@ -37,6 +38,7 @@ impl Gateway {
     /// Ends what still runs and closes the database.
     pub(crate) async fn close(self) {
         self.app.executor.shutdown(DRAIN).await;
+        self.app.turns.flush().await;
         if let Some(engine) = self.engine {
             engine.kill_all().await;
         }
@@ -53,7 +55,8 @@ pub(crate) async fn build(
     create_private_dir(data_dir)?;
     let sqlite =
         SqliteStore::open(&data_dir.join("omni-skills.db")).context("the database cannot be opened")?;
-    let store: Arc<dyn Store> = sqlite.clone();
+    let database: Arc<dyn Database> = sqlite.clone();
+    let store: Arc<dyn Store> = database.clone();
     let (management_token_hash, token) =
         access::management_token(store.as_ref(), env.get("OMNI_SKILLS_MGMT_TOKEN")).await?;
 
@@ -61,7 +64,7 @@ pub(crate) async fn build(
         Ok((engine, about)) => (Some(engine), Ok(about)),
         Err(why) => (None, Err(why)),
     };
-    let builtins = builtins(data_dir, env, engine.clone())?;
+    let builtins = builtins(data_dir, config, engine.clone())?;
     store.sync_builtins(builtins.skills(&jiff::Timestamp::now().to_string())).await?;
 
     let mut handlers = HandlerTable::default();
@@ -85,7 +88,8 @@ pub(crate) async fn build(
         registry: Arc::new(registry),
         executor: Arc::new(executor),
         keyring: Keyring::new(Arc::clone(&store)),
-        store,
+        turns: TurnJournal::new(database.clone()),
+        store: database,
         unavailable: Arc::new(builtins.unavailable().into_iter().collect()),
         sticky: StickySets::default(),
         live: Live::new(
@@ -125,18 +129,14 @@ fn wasm_engine(env: &Environment) -> Result<(Arc<WasmEngine>, String), String> {
     Ok((engine, format!("{}, with {about}", probe.isolation)))
 }
 
-fn builtins(data_dir: &Path, env: &Environment, engine: Option<Arc<WasmEngine>>) -> Result<Builtins> {
-    let file_bytes = env.number("SKILLS_MAX_FILE_BYTES", limits::FILE_BYTES, 1..=64 * limits::FILE_BYTES)?;
-    let files = WorkspaceLimits { file_bytes, ..WorkspaceLimits::default() };
+fn builtins(data_dir: &Path, config: &Config, engine: Option<Arc<WasmEngine>>) -> Result<Builtins> {
+    let files = WorkspaceLimits { file_bytes: config.limits.file_bytes, ..WorkspaceLimits::default() };
     let workspaces = Workspaces::open(data_dir, files).context("the workspaces cannot be opened")?;
-    let chars = limits::SANDBOX_OUTPUT_CHARS as u64;
-    let chars = env.number("SKILLS_MAX_SANDBOX_OUTPUT_CHARS", chars, 1..=100 * chars)?;
-    let timeout_ms = env.number(
-        "SKILLS_SANDBOX_TIMEOUT_MS",
-        limits::SANDBOX_TIMEOUT_MS,
-        1..=limits::SANDBOX_TIMEOUT_MAX_MS,
-    )?;
-    let eval = EvalLimits { timeout_ms, output_chars: usize::try_from(chars)?, ..EvalLimits::default() };
+    let eval = EvalLimits {
+        timeout_ms: config.limits.sandbox_timeout_ms,
+        output_chars: config.limits.sandbox_output_chars,
+        ..EvalLimits::default()
+    };
     let engine = engine.map(|engine| engine as Arc<dyn Engine>);
     Ok(Builtins::new(&Arc::new(workspaces), engine, eval))
 }
@@ -161,7 +161,7 @@ fn server_config(config: &Config, management_token_hash: String, loopback: bool)
             stream: Duration::from_millis(config.approval.timeout_ms),
             plain: Duration::from_millis(config.approval.plain_timeout_ms),
         },
-        allowed: config.approval.allow.iter().cloned().collect(),
+        policies: policies(config),
         input_usage_of_last_round: config.usage.input == UsageInput::Last,
         select: SelectLimits {
             auto_skills: config.selection.auto_max_skills,
@@ -177,8 +177,18 @@ fn server_config(config: &Config, management_token_hash: String, loopback: bool)
     }
 }
 
+/// What the configuration says about skills by name; `--allow` and `[approval] allow` over the rest.
+fn policies(config: &Config) -> BTreeMap<String, Policy> {
+    let allowed = config.approval.allow.iter().map(|name| (name, &Policy::Auto));
+    config.policy.iter().chain(allowed).map(|(name, policy)| (name.clone(), *policy)).collect()
+}
+
 fn executor_config(config: &Config) -> ExecutorConfig {
     ExecutorConfig {
+        enabled: config.skills.enabled,
+        default_timeout_ms: config.executor.timeout_ms,
+        global_concurrency: config.executor.concurrency,
+        queue: config.executor.queue,
         ask_effect_free: config.approval.effect_free == EffectFree::Ask,
         approval_expires: Duration::from_millis(config.approval.expires_ms),
         ..ExecutorConfig::default()

@@ -1,18 +1,19 @@
 //! What every handler shares. Built once, by the binary; what a running gateway can change is swapped as one piece.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use domain::limits;
+use domain::{Policy, limits};
 use executor::Executor;
 use registry::Registry;
-use store::Store;
+use store::Database;
 
 use crate::keyring::Keyring;
 use crate::llm::StickySets;
 use crate::llm::upstream::Upstreams;
+use crate::turns::TurnJournal;
 
 /// The shared parts of the gateway.
 pub struct App {
@@ -21,9 +22,11 @@ pub struct App {
     /// What runs them.
     pub executor: Arc<Executor>,
     /// What is kept.
-    pub store: Arc<dyn Store>,
+    pub store: Arc<dyn Database>,
     /// Who may come in; made of the same store.
     pub keyring: Keyring,
+    /// Where records of turns go.
+    pub turns: TurnJournal,
     /// Skills that cannot run at present, by name, with the reason.
     pub unavailable: Arc<BTreeMap<String, String>>,
     /// What conversations were offered.
@@ -96,8 +99,8 @@ pub struct ServerConfig {
     pub sticky: bool,
     /// How long turns wait for a person.
     pub approval: ApprovalWaits,
-    /// Names of skills whose policy is `auto` in this process, whatever their rows say.
-    pub allowed: BTreeSet<String>,
+    /// Policies of skills in this process, by name, whatever their rows say.
+    pub policies: BTreeMap<String, Policy>,
 }
 
 /// How long a turn waits for a person's word where somebody is there to give it.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use domain::{ApiKey, KeySettings, OnDisconnect, Policy, Scope, TurnBudgets};
+use domain::{ApiKey, KeyLimits, KeySettings, OnDisconnect, Policy, Scope, TurnBudgets};
 use executor::Decider;
 
 /// The authenticated caller of a request.
@@ -66,6 +66,11 @@ impl Caller {
     /// Bounds that an operator set for its turns.
     pub(crate) fn budgets(&self) -> TurnBudgets {
         self.settings().map(|settings| settings.budgets).unwrap_or_default()
+    }
+
+    /// How much it may do.
+    pub fn limits(&self) -> KeyLimits {
+        self.settings().map(|settings| settings.limits).unwrap_or_default()
     }
 
     /// Policies that an operator set for it, by skill name.

@@ -11,6 +11,7 @@ mod http;
 mod keyring;
 mod llm;
 mod openapi;
+mod turns;
 
 pub use api::openapi::openapi;
 pub use api::settings::restore_settings;
@@ -21,3 +22,4 @@ pub use http::{Access, RouteAccess, ServeError, route_list, router, serve};
 pub use keyring::{Keyring, hash_secret, new_secret};
 pub use llm::upstream::{UpstreamConfig, Upstreams, UpstreamsError};
 pub use llm::{Budgets, KeptConfig, StickySets, prune_kept};
+pub use turns::TurnJournal;

@@ -8,6 +8,7 @@ fn stat(gateway: &Gateway) -> Vec<String> {
     text.rsplit_once(')').unwrap().1.split_whitespace().map(str::to_owned).collect()
 }
 
+#[allow(dead_code, clippy::allow_attributes, reason = "not every benchmark that includes this measures it")]
 /// Milliseconds of CPU that the gateway used while `work` went on.
 pub(crate) async fn cpu_of<F: Future>(gateway: &Gateway, work: F) -> (f64, F::Output) {
     let ticks = |stat: Vec<String>| stat[11].parse::<f64>().unwrap() + stat[12].parse::<f64>().unwrap();

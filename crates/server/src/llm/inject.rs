@@ -7,10 +7,11 @@ use bytes::Bytes;
 use dialects::{ClientRequest, Owned};
 use domain::scoring::Context;
 use domain::tool_name::WireTable;
-use domain::{Policy, SkillRef, ToolDefinition};
+use domain::{Policy, SkillRef, ToolDefinition, TurnCandidate};
 use registry::{SelectRequest, Selection, SkipReason, Skipped};
 
 use super::receive::Received;
+use super::record::candidates;
 use super::sticky::Place;
 
 /// The outcome of selection for one request.
@@ -19,6 +20,7 @@ pub(super) struct Injected {
     pub(super) body: Bytes,
     /// What was considered but not offered, and why.
     pub(super) skipped: Vec<Skipped>,
+    candidates: Vec<TurnCandidate>,
     labels: Vec<String>,
     wire_names: Vec<String>,
     table: Arc<WireTable<String>>,
@@ -33,6 +35,11 @@ impl Injected {
     /// `name@version` of what was offered.
     pub(super) fn labels(&self) -> &[String] {
         &self.labels
+    }
+
+    /// Everything that selection looked at.
+    pub(super) fn candidates(&self) -> &[TurnCandidate] {
+        &self.candidates
     }
 
     /// Wire names of what was offered.
@@ -51,6 +58,9 @@ impl Injected {
             let name = label.split('@').next().unwrap_or_default().to_owned();
             self.skipped.push(Skipped { name, reason: reason.clone() });
         }
+        for candidate in self.candidates.iter_mut().filter(|candidate| candidate.skipped.is_none()) {
+            candidate.skipped = Some(reason.as_str().to_owned());
+        }
         self.wire_names.clear();
         // Hidden rounds are calls of tools, too.
         let own = received.request.seen().clone();
@@ -58,8 +68,11 @@ impl Injected {
         self.body = received.dialect.inject(&request, &[]);
     }
 
-    /// Everything that the client did not declare is ours to answer, known or not.
+    /// With something on offer, everything that the client did not declare is ours to answer, known or not.
     pub(super) fn owned(&self) -> Owned {
+        if self.is_idle() {
+            return Arc::new(|_| false);
+        }
         let table = Arc::clone(&self.table);
         Arc::new(move |name| !table.is_clients(name))
     }
@@ -88,11 +101,12 @@ pub(super) fn inject(received: &Received) -> Injected {
         .map(|(e, name)| ToolDefinition { wire_name: name.to_owned(), ..e.definition.clone() })
         .collect();
     let mut body = received.dialect.inject(request, &tools);
-    if received.budgets.tokens.is_some() && !tools.is_empty() {
+    if received.counts_tokens() {
         body = received.dialect.with_usage(request, body);
     }
     Injected {
         body,
+        candidates: candidates(&selection),
         skipped: selection.skipped,
         labels: entries.iter().map(|e| e.skill.identity()).collect(),
         wire_names: tools.into_iter().map(|t| t.wire_name).collect(),
@@ -168,9 +182,8 @@ pub(super) fn remember_answer(received: &Received, id: Option<&str>) {
 
 /// What the process and the key say about the policies of skills.
 fn policies(received: &Received) -> BTreeMap<String, Policy> {
-    let allowed = received.config.allowed.iter().map(|name| (name.clone(), Policy::Auto));
     let of_key = received.caller.policies().into_iter().flatten();
-    allowed.chain(of_key.map(|(name, policy)| (name.clone(), *policy))).collect()
+    received.config.policies.iter().chain(of_key).map(|(name, policy)| (name.clone(), *policy)).collect()
 }
 
 /// Nothing is offered; what the request named itself is reported.

@@ -3,7 +3,7 @@
 //! One file per step, in the order of a request: [`receive`] (whose request, what it asks), [`kept`] (hidden
 //! rounds of earlier turns), [`inject`] (which skills, under which names), [`sticky`] (what was offered before),
 //! [`upstream`] (the model), [`turn`] (rounds until the model answers), [`execute`] (the calls of one round),
-//! [`respond`] (headers, bodies, streams), [`issued`] (ids of answers that a provider stores). Nothing here knows a
+//! [`respond`] (headers, bodies, streams), [`record`] (what is remembered of it), [`issued`] (ids of answers that a provider stores). Nothing here knows a
 //! dialect's shapes.
 
 mod budgets;
@@ -18,6 +18,7 @@ mod options;
 pub(crate) mod other_paths;
 mod parts;
 mod receive;
+mod record;
 mod respond;
 mod results;
 mod retry_plain;

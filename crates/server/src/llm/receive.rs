@@ -50,8 +50,13 @@ impl Received {
     /// The policy of a skill for this caller: what an operator set for the key, else for the process, else the
     /// skill's own.
     pub(super) fn policy(&self, skill: &Skill) -> Policy {
-        let allowed = self.config.allowed.contains(&skill.name).then_some(Policy::Auto);
-        self.caller.policy(&skill.name).or(allowed).unwrap_or(skill.policy)
+        let here = self.config.policies.get(&skill.name).copied();
+        self.caller.policy(&skill.name).or(here).unwrap_or(skill.policy)
+    }
+
+    /// Whether somebody bounds the tokens of this turn or of its key, so that the upstream has to report them.
+    pub(super) fn counts_tokens(&self) -> bool {
+        self.budgets.tokens.is_some() || self.caller.limits().tokens_per_day.is_some()
     }
 
     /// How long a call may wait for a person.
@@ -83,7 +88,7 @@ pub(super) async fn receive(
         return failure::response(dialect, &error);
     }
     let injected = inject::inject(&received);
-    if injected.is_idle() {
+    if injected.is_idle() && !received.counts_tokens() {
         respond::pass_through(received, injected).await
     } else {
         respond::turn(received, injected).await

@@ -8,6 +8,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use domain::StopReason;
 use futures_util::StreamExt;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -18,12 +19,16 @@ use super::failure;
 use super::inject::Injected;
 use super::issued;
 use super::receive::Received;
+use super::record::{self, TurnLog};
 use super::retry_plain;
 use super::turn::{Broken, Done, Loop, Turn, refused};
 use super::upstream::{UpstreamAnswer, response_headers};
 
 /// Pieces of a stream that wait for a slow client; beyond it the upstream waits too.
 const WAITING_PIECES: usize = 16;
+
+/// What a record says of a turn whose upstream said no.
+const REFUSED: &str = "upstream_refused";
 
 /// Where a turn's bytes go.
 pub(super) struct Sink {
@@ -65,7 +70,7 @@ impl Sink {
 
 /// Nothing of ours in it: the upstream's answer as it is.
 pub(super) async fn pass_through(received: Received, injected: Injected) -> Response {
-    let turn = Turn { received, injected };
+    let turn = Turn { received, injected, log: TurnLog::new() };
     match turn.ask(turn.injected.body.clone()).await {
         Ok(answer) => as_it_came(turn, answer),
         Err(error) => turn.error(&failure::from_send(&error), false),
@@ -75,7 +80,12 @@ pub(super) async fn pass_through(received: Received, injected: Injected) -> Resp
 /// The upstream's answer, unread but for its id.
 pub(super) fn as_it_came(turn: Turn, answer: UpstreamAnswer) -> Response {
     let turn = Arc::new(turn);
-    let body = if answer.status.is_success() { issued::watched(&turn, answer.body) } else { answer.body };
+    let body = if answer.status.is_success() {
+        record::watched(&turn, issued::watched(&turn, answer.body))
+    } else {
+        turn.ended(StopReason::UpstreamError, Some(REFUSED));
+        answer.body
+    };
     let mut response = Response::new(Body::from_stream(body));
     *response.status_mut() = answer.status;
     *response.headers_mut() = response_headers(&answer.headers);
@@ -85,7 +95,7 @@ pub(super) fn as_it_came(turn: Turn, answer: UpstreamAnswer) -> Response {
 
 /// A turn with skills on offer.
 pub(super) async fn turn(received: Received, injected: Injected) -> Response {
-    let turn = Turn { received, injected };
+    let turn = Turn { received, injected, log: TurnLog::new() };
     let first = match turn.ask(turn.injected.body.clone()).await {
         Ok(answer) if answer.status.is_success() => answer,
         Ok(answer) if retry_plain::may_be_ours(&turn, answer.status) => {
@@ -156,11 +166,12 @@ fn stream(turn: &Arc<Turn>, first: UpstreamAnswer) -> Response {
 }
 
 fn log(turn: &Turn, rounds: &Loop, ended: &Result<Done, Broken>) {
-    let stop = match ended {
-        Ok(done) => done.stop,
-        Err(Broken::Disconnected) => domain::StopReason::ClientDisconnected,
-        Err(_) => domain::StopReason::UpstreamError,
+    let (stop, code) = match ended {
+        Ok(done) => (done.stop, None),
+        Err(broken) => broken.stop(),
     };
+    turn.log.executions(rounds.executions.len());
+    turn.ended(stop, code);
     tracing::info!(
         turn = turn.received.turn_id,
         dialect = turn.received.dialect.name(),
@@ -169,6 +180,17 @@ fn log(turn: &Turn, rounds: &Loop, ended: &Result<Done, Broken>) {
         stop = stop.as_str(),
         "turn ended"
     );
+}
+
+impl Broken {
+    /// What the record says of it.
+    fn stop(&self) -> (StopReason, Option<&str>) {
+        match self {
+            Self::Error(error) => (StopReason::UpstreamError, Some(&error.code)),
+            Self::Refused { .. } => (StopReason::UpstreamError, Some(REFUSED)),
+            Self::Disconnected => (StopReason::ClientDisconnected, None),
+        }
+    }
 }
 
 impl Turn {
@@ -199,6 +221,8 @@ impl Turn {
 
     /// A turn that broke before the client's answer began.
     pub(super) fn broken(&self, broken: Broken, has_run: bool) -> Response {
+        let (stop, code) = broken.stop();
+        self.ended(stop, code);
         match broken {
             Broken::Error(error) => self.error(&error, has_run),
             Broken::Refused { status, headers, body } => {
@@ -212,6 +236,7 @@ impl Turn {
     }
 
     fn error(&self, error: &dialects::WireError, has_run: bool) -> Response {
+        self.ended(StopReason::UpstreamError, Some(&error.code));
         self.finish_error(failure::response(self.received.dialect, error), has_run)
     }
 

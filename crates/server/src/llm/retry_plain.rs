@@ -14,6 +14,7 @@ use super::{failure, respond};
 pub(super) fn may_be_ours(turn: &Turn, status: StatusCode) -> bool {
     let request = &turn.received.request;
     status == StatusCode::BAD_REQUEST
+        && !turn.injected.is_idle()
         && request.client_tools.is_empty()
         && request.tool_place == ToolPlace::Body
 }

@@ -24,6 +24,7 @@ use super::issued;
 use super::kept;
 use super::parts;
 use super::receive::Received;
+use super::record::TurnLog;
 use super::respond::Sink;
 use super::upstream::{Question, SendError, UpstreamAnswer};
 
@@ -38,6 +39,7 @@ const REFUSAL_BYTES: usize = 1024 * 1024;
 pub(super) struct Turn {
     pub(super) received: Received,
     pub(super) injected: Injected,
+    pub(super) log: TurnLog,
 }
 
 impl Turn {
@@ -51,7 +53,12 @@ impl Turn {
             headers: &received.headers,
             credential: received.credential.as_ref(),
         };
-        received.upstream.send(question).await
+        self.log.asks();
+        let answer = received.upstream.send(question).await;
+        if let Ok(answer) = &answer {
+            self.log.answers(answer.status);
+        }
+        answer
     }
 }
 
@@ -122,6 +129,7 @@ impl Loop {
             let round = self.read_round(answer).await?;
             self.spent.rounds += 1;
             let (mine, theirs): (Vec<&Call>, Vec<&Call>) = round.calls.iter().partition(|c| c.owned);
+            turn.log.round(self.answer.tokens(), mine.len());
             let runs = last.is_none() && round.finish == Finish::Normal && !mine.is_empty();
             let mut results = if runs { self.run_calls(&mine).await? } else { Vec::new() };
             let options = &received.options;

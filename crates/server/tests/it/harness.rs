@@ -15,7 +15,7 @@ use http_body_util::BodyExt;
 use registry::{Known, Registry};
 use serde_json::{Map, Value, json};
 use server::{App, Keyring, Live, ServerConfig, StickySets, Upstreams, router};
-use store::Store;
+use store::{Database, Store};
 use store_sql::SqliteStore;
 use tower::ServiceExt;
 
@@ -136,7 +136,8 @@ impl Gateway {
 
     pub(crate) async fn with(setup: Setup) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let store: Arc<dyn Store> = SqliteStore::open(&folder.path().join("test.db")).unwrap();
+        let database: Arc<dyn Database> = SqliteStore::open(&folder.path().join("test.db")).unwrap();
+        let store: Arc<dyn Store> = database.clone();
         store.sync_builtins(vec![builtin()]).await.unwrap();
         let slow = Slow::default();
         let (started, dropped) = (Arc::clone(&slow.started), Arc::clone(&slow.dropped));
@@ -152,7 +153,8 @@ impl Gateway {
             registry: Arc::new(Registry::load(Arc::clone(&store), known).await.unwrap()),
             executor: Arc::new(Executor::new(setup.executor, Arc::clone(&store), handlers)),
             keyring: Keyring::new(Arc::clone(&store)),
-            store,
+            turns: server::TurnJournal::new(database.clone()),
+            store: database,
             unavailable: Arc::new(BTreeMap::from([("file_write".to_owned(), "no workspace".to_owned())])),
             sticky: StickySets::default(),
             live: Live::new(
@@ -167,7 +169,7 @@ impl Gateway {
                     with_client_tools: registry::WithClientTools::default(),
                     sticky: false,
                     approval: server::ApprovalWaits::default(),
-                    allowed: std::collections::BTreeSet::new(),
+                    policies: BTreeMap::new(),
                 },
                 Upstreams::new(setup.upstreams, setup.demo).unwrap(),
             ),
@@ -177,10 +179,13 @@ impl Gateway {
 
     /// Sends a request as it is.
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         let response = self.router.clone().oneshot(request).await.unwrap();
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes();
-        Answer { status: parts.status, headers: parts.headers, bytes }
+        let answer = Answer { status: parts.status, headers: parts.headers, bytes };
+        crate::conformance::check(&method, &path, &answer);
+        answer
     }
 
     /// With this credential as bearer; an empty one is none.
