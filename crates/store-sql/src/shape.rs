@@ -100,15 +100,15 @@ impl Shape {
             let cell = match members.remove(column.name) {
                 None if column.optional => Cell::Null,
                 None => return Err(self.unfit(&name, &format!("has no `{}`", column.name))),
-                Some(value) => cell(column.kind, value)
-                    .ok_or_else(|| self.unfit(&name, &format!("has a `{}` that is {}", column.name, column.kind.refusal())))?,
+                Some(value) => cell(column.kind, value).ok_or_else(|| {
+                    self.unfit(&name, &format!("has a `{}` that is {}", column.name, column.kind.refusal()))
+                })?,
             };
             cells.push(cell);
         }
         match members.keys().next() {
-            Some(unknown) => {
-                Err(self.unfit(&name, &format!("has the unknown member `{}`", domain::text::excerpt(unknown, 40))))
-            }
+            Some(unknown) => Err(self
+                .unfit(&name, &format!("has the unknown member `{}`", domain::text::excerpt(unknown, 40)))),
             None => Ok(cells),
         }
     }
@@ -124,12 +124,17 @@ impl Shape {
 
     /// Says that a row does not fit.
     pub(crate) fn unfit(&self, row: &str, problem: &str) -> SqlError {
-        SqlError::Unfit { table: self.table.as_str(), row: domain::text::excerpt(row, 100), problem: problem.to_owned() }
+        SqlError::Unfit {
+            table: self.table.as_str(),
+            row: domain::text::excerpt(row, 100),
+            problem: problem.to_owned(),
+        }
     }
 
     /// The key, for people.
     fn name_of(&self, members: &Map<String, Value>) -> String {
-        let key: Vec<&str> = self.key.iter().map(|name| members.get(*name).and_then(Value::as_str).unwrap_or("?")).collect();
+        let key: Vec<&str> =
+            self.key.iter().map(|name| members.get(*name).and_then(Value::as_str).unwrap_or("?")).collect();
         key.join(" ")
     }
 }

@@ -7,8 +7,8 @@ use crate::Result;
 /// Processes on one database.
 ///
 /// A process that has registered is alive until it unregisters, closes the store or dies: nobody has to wait for a
-/// time to pass where the operating system or the database can tell at once (a locked file on SQLite, a session lock on
-/// PostgreSQL).
+/// time to pass where the operating system or the database can tell at once (a locked file on `SQLite`, a session lock on
+/// `PostgreSQL`).
 #[async_trait]
 pub trait Instances: Send + Sync {
     /// Makes this process known under `id` (UUID v7). Executions that are created from now on bear it.

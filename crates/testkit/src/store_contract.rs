@@ -1,8 +1,8 @@
-//! What every [`store::Store`] must do, as cases that run on any implementation.
+//! What every [`store::Database`] must do, as cases that run on any implementation.
 //!
 //! `testkit::store_contract!(crate::fresh)` makes one test of each case. `fresh` is an async function without
-//! arguments that returns an empty `Arc<dyn Store>` and something to keep alive while the case runs (a temporary
-//! folder). Cases know nothing of the database behind the trait.
+//! arguments that returns the [`Place`] of an empty database as a `Box<dyn Place>`. Cases know nothing of the database
+//! behind the trait.
 #![expect(
     clippy::unwrap_used,
     clippy::assigning_clones,
@@ -11,15 +11,38 @@
 )]
 
 pub mod approvals;
+pub mod artifacts;
+pub mod audit;
 pub mod builtins;
+pub mod changes;
 pub mod claims;
 pub mod concurrency;
 pub mod executions;
 pub mod history;
+pub mod instances;
 pub mod kept;
 pub mod keys;
+pub mod retention;
 pub mod sample;
+pub mod sets;
 pub mod skills;
+pub mod tokens;
+pub mod transfer;
+pub mod turns;
+pub mod usage;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A database, and a way to open it as one more process would. Dropping it removes it.
+#[async_trait::async_trait]
+pub trait Place: Send + Sync {
+    /// Opens it. The process that opened it dies when the last `Arc` is dropped.
+    async fn open(&self) -> Arc<dyn store::Database>;
+}
+
+/// How long cases wait for what another process has to notice.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// One `#[tokio::test]` for each case of the contract, in modules named like the files of the cases. The path must
 /// be absolute (`crate::...`).
@@ -57,6 +80,9 @@ macro_rules! store_contract {
             }
             history {
                 newest_first_in_pages
+                newest_is_by_time
+                a_cursor_goes_through_all_of_it_once
+                a_cursor_takes_filters_and_ends
                 every_filter_restricts
                 filters_combine
                 times_compare_as_times
@@ -109,14 +135,87 @@ macro_rules! store_contract {
                 one_of_many_ends_an_execution
                 every_acknowledged_write_is_seen
             }
+            turns {
+                a_record_comes_back_whole
+                pages_are_newest_first_without_details
+                every_filter_restricts
+                the_same_id_twice_is_a_conflict
+            }
+            usage {
+                turns_add_up_by_key_model_and_day
+                executions_add_up_by_skill
+                bounds_of_time_and_owner_restrict
+                spending_counts_from_a_time_on
+                huge_numbers_do_not_fail
+            }
+            artifacts {
+                what_is_put_is_what_is_found
+                those_of_an_execution_come_in_order
+                the_same_id_twice_is_a_conflict
+            }
+            audit {
+                entries_come_back_whole_and_newest_first
+                every_filter_restricts
+                what_was_written_stays
+            }
+            sets {
+                a_set_is_written_over_and_keeps_its_creation
+                sets_and_defaults_load_with_the_skills
+                unknown_sets_and_defaults_are_not_found
+            }
+            tokens {
+                a_token_is_found_by_its_hash
+                names_ids_and_hashes_are_unique
+                deleted_tokens_are_gone
+                touching_notes_the_time
+            }
+            retention {
+                what_is_old_goes_in_batches
+                the_newest_stay
+                what_has_not_ended_stays
+                approvals_claims_and_artifacts_go_with_their_execution
+                artifacts_go_by_their_own_age
+                bytes_are_bounded
+                nothing_is_asked_and_nothing_goes
+                space_is_given_back_until_there_is_none
+            }
+        }
+        $crate::store_contract! { @places $fresh;
+            instances {
+                rows_of_the_dead_are_ended_and_those_of_the_living_stay
+                what_waits_for_a_person_outlives_its_process
+                who_starts_a_row_owns_it
+                rows_of_nobody_are_orphans
+                renewing_without_registering_is_no_error
+            }
+            changes {
+                a_change_of_another_process_is_seen
+                own_changes_are_not
+                notes_of_use_are_no_change
+            }
+            transfer {
+                every_table_moves_whole
+                rows_come_in_pages
+                what_is_here_stays_as_it_is
+                a_row_that_does_not_fit_writes_nothing
+                nothing_derived_is_lost
+            }
         }
     };
     (@cases $fresh:path; $($module:ident { $($case:ident)* })*) => {
         $(mod $module {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $case() {
-                let (store, _keep) = $fresh().await;
-                $crate::store_contract::$module::$case(store).await;
+                let place = $fresh().await;
+                $crate::store_contract::$module::$case(place.open().await).await;
+            })*
+        })*
+    };
+    (@places $fresh:path; $($module:ident { $($case:ident)* })*) => {
+        $(mod $module {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $case() {
+                $crate::store_contract::$module::$case($fresh().await, $fresh().await).await;
             })*
         })*
     };

@@ -11,7 +11,8 @@ use crate::error::{BadRow, SqlError, conflict};
 
 /// See [`store::Audit::append_audit`].
 pub(super) fn append(connection: &Connection, entry: &AuditEntry) -> Result<(), SqlError> {
-    let sql = "INSERT INTO audit (id, actor, action, target, request_id, created_at, created_ns, before, after)
+    let sql =
+        "INSERT INTO audit (id, actor, action, target, request_id, created_at, created_ns, before, after)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
     let values = params![
         entry.id,

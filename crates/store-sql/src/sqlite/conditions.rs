@@ -28,11 +28,7 @@ impl Conditions {
     }
 
     /// Adds a condition with as many `?` as values.
-    pub(super) fn both(
-        &mut self,
-        condition: &'static str,
-        values: impl IntoIterator<Item = Box<dyn ToSql>>,
-    ) {
+    pub(super) fn both(&mut self, condition: &'static str, values: impl IntoIterator<Item = Box<dyn ToSql>>) {
         self.sql.push_str(if self.sql.is_empty() { " WHERE " } else { " AND " });
         self.sql.push_str(condition);
         self.values.extend(values);

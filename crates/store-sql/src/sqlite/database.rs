@@ -8,11 +8,14 @@ use async_trait::async_trait;
 use domain::{Artifact, AuditEntry, ManagementToken, SkillDefault, SkillSet, TurnRecord};
 use serde_json::Value;
 use store::{
-    Artifacts, Audit, AuditFilter, HistorySize, Instances, Page, PageRequest, Prune, Pruned, Result, Retention, Rows,
-    Sets, Spending, StoreError, Table, Tokens, Transfer, TurnFilter, Turns, UsageQuery, UsageRow,
+    Artifacts, Audit, AuditFilter, HistorySize, Instances, Page, PageRequest, Prune, Pruned, Result,
+    Retention, Rows, Sets, Spending, StoreError, Table, Tokens, Transfer, TurnFilter, Turns, UsageQuery,
+    UsageRow,
 };
 
-use super::{SqliteStore, artifacts, audit, changes, instances, retention, sets, tokens, transfer, turns, usage};
+use super::{
+    SqliteStore, artifacts, audit, changes, instances, retention, sets, tokens, transfer, turns, usage,
+};
 use crate::error::SqlError;
 
 /// How often somebody who waits for changes looks for them.

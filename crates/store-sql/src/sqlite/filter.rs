@@ -86,7 +86,10 @@ mod tests {
         for (filter, index) in cases {
             for filter in bounded(&filter) {
                 let plan = plan(&filter);
-                assert!(plan.contains(&format!("INDEX {index} ")) || plan.ends_with(index), "{filter:?}: {plan}");
+                assert!(
+                    plan.contains(&format!("INDEX {index} ")) || plan.ends_with(index),
+                    "{filter:?}: {plan}"
+                );
                 assert!(!plan.contains("TEMP B-TREE"), "{filter:?} sorts: {plan}");
                 let range = filter.since.is_some() || filter.until.is_some();
                 assert!(!range || plan.contains("created_ns"), "{filter:?} walks: {plan}");

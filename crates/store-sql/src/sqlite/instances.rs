@@ -137,7 +137,8 @@ impl Instances {
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(std::io::Error::other("the lock file of this process is removed by others again and again").into())
+        Err(std::io::Error::other("the lock file of this process is removed by others again and again")
+            .into())
     }
 
     /// Whether a living process holds this file. Removes it if not.
@@ -318,7 +319,10 @@ mod tests {
                     for round in 0..20 {
                         let id = format!("{n}-{round}");
                         instances.register(&id).unwrap();
-                        assert!(is_at(&instances.own().as_ref().unwrap().file, &instances.folder.join(&id)).unwrap());
+                        assert!(
+                            is_at(&instances.own().as_ref().unwrap().file, &instances.folder.join(&id))
+                                .unwrap()
+                        );
                     }
                     instances
                 })

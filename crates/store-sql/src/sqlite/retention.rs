@@ -28,11 +28,13 @@ pub(super) fn prune(connection: &Connection, prune: &Prune) -> Result<Pruned, Sq
     }
     pruned.executions = remove_executions(connection, &old)?;
     let old = of_age(connection, "turns", before, prune)?;
-    pruned.turns = remove(connection, "DELETE FROM turns WHERE rowid IN (SELECT value FROM json_each(?1))", &old)?;
+    pruned.turns =
+        remove(connection, "DELETE FROM turns WHERE rowid IN (SELECT value FROM json_each(?1))", &old)?;
     if let Some(before) = &prune.artifacts_before {
         let sql = "DELETE FROM artifacts WHERE rowid IN
             (SELECT rowid FROM artifacts WHERE created_ns < ?1 ORDER BY created_ns LIMIT ?2)";
-        pruned.artifacts += rows(connection.prepare_cached(sql)?.execute(params![nanoseconds(before)?, prune.batch])?);
+        pruned.artifacts +=
+            rows(connection.prepare_cached(sql)?.execute(params![nanoseconds(before)?, prune.batch])?);
     }
     if prune.artifacts_before.is_some() || pruned.executions > 0 {
         let left = u64::from(prune.batch).saturating_sub(pruned.artifacts);
@@ -57,10 +59,13 @@ fn of_age(
         None => Vec::new(),
     };
     if let Some(keep) = prune.keep {
-        let sql = format!("SELECT created_ns, rowid FROM {table} ORDER BY created_ns DESC, rowid DESC LIMIT 1 OFFSET ?1");
+        let sql = format!(
+            "SELECT created_ns, rowid FROM {table} ORDER BY created_ns DESC, rowid DESC LIMIT 1 OFFSET ?1"
+        );
         let mut statement = connection.prepare_cached(&sql)?;
         let first = statement.query_row([signed(keep)], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
-        let many = first.map_or_else(|| Ok(Vec::new()), |edge| oldest(connection, table, edge, prune.batch))?;
+        let many =
+            first.map_or_else(|| Ok(Vec::new()), |edge| oldest(connection, table, edge, prune.batch))?;
         // Both lists are of the oldest, so one holds the other.
         if many.len() > old.len() {
             old = many;
@@ -124,7 +129,8 @@ fn remove_executions(connection: &Connection, old: &[i64]) -> Result<u64, SqlErr
     let places = to_string(old)?;
     let sql = "DELETE FROM skill_executions WHERE rowid IN (SELECT value FROM json_each(?1)) RETURNING id";
     let mut statement = connection.prepare_cached(sql)?;
-    let gone = statement.query_map([&places], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
+    let gone =
+        statement.query_map([&places], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
     let ids = to_string(&gone)?;
     for sql in [
         "DELETE FROM approvals WHERE execution_id IN (SELECT value FROM json_each(?1))",

@@ -44,7 +44,10 @@ pub(super) fn all(connection: &Connection) -> Result<Vec<ManagementToken>, SqlEr
 }
 
 /// See [`store::Tokens::token_by_hash`].
-pub(super) fn by_hash(connection: &Connection, secret_hash: &str) -> Result<Option<ManagementToken>, SqlError> {
+pub(super) fn by_hash(
+    connection: &Connection,
+    secret_hash: &str,
+) -> Result<Option<ManagementToken>, SqlError> {
     let sql =
         "SELECT id, name, scopes, created_at, last_used_at FROM management_tokens WHERE secret_hash = ?1";
     let mut statement = connection.prepare_cached(sql)?;

@@ -76,10 +76,13 @@ pub(super) fn export(
             break;
         }
         seen += 1;
-        let keys = (0..shape.key.len()).map(|n| row.get::<_, String>(n)).collect::<rusqlite::Result<Vec<_>>>()?;
+        let keys =
+            (0..shape.key.len()).map(|n| row.get::<_, String>(n)).collect::<rusqlite::Result<Vec<_>>>()?;
         last = Some(serde_json::to_string(&keys)?);
         let read = match table {
-            Table::Turns => keys.first().map_or_else(|| Err("has no id".to_owned()), |id| turn(connection, id)),
+            Table::Turns => {
+                keys.first().map_or_else(|| Err("has no id".to_owned()), |id| turn(connection, id))
+            }
             _ => object(row, &shape),
         };
         match read {
@@ -128,7 +131,9 @@ fn insert(connection: &Connection, shape: &Shape, cells: Vec<Cell>) -> Result<us
 
 fn import_turn(connection: &Connection, shape: &Shape, cells: Vec<Cell>) -> Result<usize, SqlError> {
     let id = shape.text(&cells, "id").to_owned();
-    let Some(Cell::Json(record)) = cells.into_iter().nth(1) else { return Err(shape.unfit(&id, "has no `record`")) };
+    let Some(Cell::Json(record)) = cells.into_iter().nth(1) else {
+        return Err(shape.unfit(&id, "has no `record`"));
+    };
     let turn: TurnRecord = serde_json::from_value(record)
         .map_err(|error| shape.unfit(&id, &format!("has a `record` that is wrong: {error}")))?;
     if turn.id != id {
@@ -149,9 +154,13 @@ fn derived(shape: &Shape, cells: &[Cell]) -> Result<Vec<(&'static str, Sql)>, Sq
                 Cell::Json(value) => Some(value.clone()),
                 _ => None,
             });
-            let approval: Approval = serde_json::from_value(approval.unwrap_or_default()).map_err(|error| {
-                shape.unfit(shape.text(cells, "execution_id"), &format!("has an `approval` that is wrong: {error}"))
-            })?;
+            let approval: Approval =
+                serde_json::from_value(approval.unwrap_or_default()).map_err(|error| {
+                    shape.unfit(
+                        shape.text(cells, "execution_id"),
+                        &format!("has an `approval` that is wrong: {error}"),
+                    )
+                })?;
             vec![
                 ("state", Sql::Text(approval.state.as_str().to_owned())),
                 ("expires_ns", Sql::Integer(nanoseconds(&approval.expires_at)?)),
@@ -166,7 +175,8 @@ fn object(row: &Row<'_>, shape: &Shape) -> Result<Value, String> {
     let mut members = serde_json::Map::new();
     for (n, column) in shape.columns.iter().enumerate() {
         let value = row.get_ref(shape.key.len() + n).map_err(|error| error.to_string())?;
-        let cell = cell(column, value).ok_or_else(|| format!("has a `{}` that cannot be read", column.name))?;
+        let cell =
+            cell(column, value).ok_or_else(|| format!("has a `{}` that cannot be read", column.name))?;
         members.extend(member(cell).map(|value| (column.name.to_owned(), value)));
     }
     Ok(Value::Object(members))

@@ -1,6 +1,6 @@
 //! The `turns` table: records of turns, and the pages of them. What was used over time is added up in `usage`.
 
-use domain::{TurnCandidate, TurnRecord, TurnRound, StopReason};
+use domain::{StopReason, TurnCandidate, TurnRecord, TurnRound};
 use rusqlite::{Connection, OptionalExtension as _, params, params_from_iter};
 use serde::{Deserialize, Serialize};
 use serde_json::to_string;

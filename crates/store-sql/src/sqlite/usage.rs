@@ -15,7 +15,8 @@ const GROUPS: usize = 1_000;
 const TURNS: &str = "count(*) AS n, CAST(total(executions) AS INTEGER) AS m, sum(failed),
     CAST(total(input_tokens) AS INTEGER), CAST(total(output_tokens) AS INTEGER), CAST(total(duration_ms) AS INTEGER)
     FROM turns";
-const EXECUTIONS: &str = "count(DISTINCT turn_id) AS n, count(*) AS m, sum(status IN ('error', 'timeout')), 0, 0,
+const EXECUTIONS: &str =
+    "count(DISTINCT turn_id) AS n, count(*) AS m, sum(status IN ('error', 'timeout')), 0, 0,
     CAST(total(duration_ms) AS INTEGER) FROM skill_executions";
 
 /// See [`store::Turns::usage`].

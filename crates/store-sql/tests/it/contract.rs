@@ -1,15 +1,29 @@
 //! The contract of every store, on `SQLite`.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use store::Store;
+use async_trait::async_trait;
+use store::Database;
 use store_sql::SqliteStore;
 use tempfile::TempDir;
+use testkit::store_contract::Place;
 
-#[expect(clippy::unused_async, reason = "other stores open a connection here")]
-async fn fresh() -> (Arc<dyn Store>, TempDir) {
+struct File {
+    _folder: TempDir,
+    path: PathBuf,
+}
+
+#[async_trait]
+impl Place for File {
+    async fn open(&self) -> Arc<dyn Database> {
+        SqliteStore::open(&self.path).unwrap()
+    }
+}
+
+async fn fresh() -> Box<dyn Place> {
     let (folder, path) = crate::folder();
-    (SqliteStore::open(&path).unwrap(), folder)
+    Box::new(File { _folder: folder, path })
 }
 
 testkit::store_contract!(crate::contract::fresh);

@@ -9,7 +9,7 @@ use store_sql::SqliteStore;
 use testkit::store_contract::sample;
 
 /// Number of the newest migration.
-const NEWEST: u32 = 3;
+const NEWEST: u32 = 4;
 
 #[cfg(unix)]
 #[test]

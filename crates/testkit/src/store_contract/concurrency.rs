@@ -23,7 +23,8 @@ pub async fn two_hundred_writers_lose_nothing(store: Arc<dyn Store>) {
     let mut expected: Vec<Execution> = join_all(lives).await.into_iter().map(|life| life.unwrap()).collect();
     expected.sort_by(|a, b| b.id.cmp(&a.id));
     let filter = ExecutionFilter { status: Some(Status::Success), ..ExecutionFilter::default() };
-    let page = store.executions(&filter, PageRequest { page: 1, limit: 200 }).await.unwrap();
+    let mut page = store.executions(&filter, PageRequest { page: 1, limit: 200 }).await.unwrap();
+    page.data.sort_by(|a, b| b.id.cmp(&a.id));
     assert_eq!(page.total, 200);
     assert_eq!(page.data, expected);
 }

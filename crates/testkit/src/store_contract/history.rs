@@ -33,7 +33,8 @@ pub async fn newest_first_in_pages(store: Arc<dyn Store>) {
     let filter = ExecutionFilter { api_key_id: Some("key-1".to_owned()), ..ExecutionFilter::default() };
     for (page, rows) in [(1, &all[0..3]), (2, &all[3..6]), (3, &all[6..7]), (4, &all[7..])] {
         let found = store.executions(&filter, PageRequest { page, limit: 3 }).await.unwrap();
-        let expected = Page { data: rows.to_vec(), total: 7, page, limit: 3, total_pages: 3 };
+        let next_cursor = (page < 3).then(|| rows.last().unwrap().id.clone());
+        let expected = Page { data: rows.to_vec(), total: 7, page, limit: 3, total_pages: 3, next_cursor };
         assert_eq!(found, expected);
     }
     let outcome = sample::outcome();
@@ -44,6 +45,63 @@ pub async fn newest_first_in_pages(store: Arc<dyn Store>) {
     assert_eq!(found.data, [expected]);
     let everything = store.executions(&ExecutionFilter::default(), FIRST).await.unwrap();
     assert_eq!((everything.total, everything.total_pages), (8, 1));
+}
+
+/// Whatever the ids say; rows of one time are in the order in which they were written.
+pub async fn newest_is_by_time(store: Arc<dyn Store>) {
+    let mut ids_of = Vec::new();
+    for time in
+        ["2026-03-01T00:00:00Z", "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z", "2026-02-01T00:00:00Z"]
+    {
+        ids_of.push(create(&store, |e| e.created_at = time.to_owned()).await.id);
+    }
+    let expected = [0, 3, 2, 1].map(|n: usize| ids_of[n].clone());
+    assert_eq!(ids(&store, &ExecutionFilter::default()).await, expected);
+}
+
+/// In pages of any size; what is written meanwhile is newer and does not disturb.
+pub async fn a_cursor_goes_through_all_of_it_once(store: Arc<dyn Store>) {
+    let mut all = Vec::new();
+    for n in 0..23 {
+        let time = format!("2026-01-02T03:04:{:02}Z", n / 4);
+        all.push(create(&store, |e| e.created_at = time).await.id);
+    }
+    all.reverse();
+    let until = || Some("2026-04-01T00:00:00Z".to_owned());
+    for limit in [1, 4, 22, 23, 24] {
+        let (mut seen, mut filter) =
+            (Vec::new(), ExecutionFilter { until: until(), ..ExecutionFilter::default() });
+        loop {
+            let page = store.executions(&filter, PageRequest { page: 1, limit }).await.unwrap();
+            assert_eq!(page.total, 23, "the total is that of the whole filter");
+            seen.extend(page.data.into_iter().map(|execution| execution.id));
+            create(&store, |e| e.created_at = "2026-05-01T00:00:00Z".to_owned()).await;
+            filter.before = page.next_cursor;
+            if filter.before.is_none() {
+                break;
+            }
+        }
+        assert_eq!(seen, all, "pages of {limit}");
+    }
+}
+
+/// Behind a row that the filter does not show, too; behind one that is gone comes nothing.
+pub async fn a_cursor_takes_filters_and_ends(store: Arc<dyn Store>) {
+    let old = create(&store, |_| {}).await;
+    let other = create(&store, |e| e.api_key_id = "key-2".to_owned()).await;
+    let new = create(&store, |_| {}).await;
+    let mut filter = ExecutionFilter { api_key_id: Some("key-1".to_owned()), ..ExecutionFilter::default() };
+    for (before, expected) in [
+        (&new.id, vec![old.id.clone()]),
+        (&other.id, vec![old.id.clone()]),
+        (&old.id, vec![]),
+        (&"gone".to_owned(), vec![]),
+    ] {
+        filter.before = Some(before.clone());
+        let page = store.executions(&filter, FIRST).await.unwrap();
+        let found: Vec<_> = page.data.into_iter().map(|execution| execution.id).collect();
+        assert_eq!((found, page.total, page.next_cursor), (expected, 2, None));
+    }
 }
 
 /// Each alone: the one row that differs is found, and only it.
@@ -82,7 +140,7 @@ pub async fn every_filter_restricts(store: Arc<dyn Store>) {
     }
     let until = ExecutionFilter { until: text("2026-06-01T00:00:00Z"), ..any() };
     assert_eq!(ids(&store, &until).await, [common.id.as_str(), bare.id.as_str()]);
-    assert_eq!(ids(&store, &any()).await, [common.id, bare.id, other.id]);
+    assert_eq!(ids(&store, &any()).await, [other.id, common.id, bare.id]);
     for nothing in ["other", "OTHER-SKILL", "other-skill%", "' OR 1=1 --"] {
         let filter = ExecutionFilter { skill_name: text(nothing), ..any() };
         assert_eq!(ids(&store, &filter).await, Vec::<String>::new(), "names match exactly: {nothing}");
@@ -109,6 +167,7 @@ pub async fn filters_combine(store: Arc<dyn Store>) {
         approval: None,
         since: Some(wanted.created_at.clone()),
         until: Some("2027-01-01T00:00:00Z".to_owned()),
+        before: None,
     };
     assert_eq!(ids(&store, &filter).await, [wanted.id]);
     filter.door = Some(Door::Rest);

@@ -1,8 +1,9 @@
 //! Rows to write. Every field has a value of its own, so that two mixed-up columns show.
 
 use domain::{
-    Annotations, Door, Execution, KeyLimits, KeySettings, Mode, OnDisconnect, Part, Policy, Scope, Skill,
-    SkillConfig, SourceProvider, Status, TurnBudgets, Version, ids,
+    Annotations, Artifact, AuditEntry, Door, Execution, KeyLimits, KeySettings, ManagementToken, Mode,
+    OnDisconnect, Part, Policy, Scope, Skill, SkillConfig, SkillSet, SourceProvider, Status, StopReason,
+    TurnBudgets, TurnCandidate, TurnRecord, TurnRound, Version, ids,
 };
 use serde_json::json;
 use store::{ExecutionOutcome, NewKey, SkillUpdate};
@@ -151,5 +152,86 @@ pub fn settings() -> KeySettings {
             allowed_skills: Some(vec!["reverse-text@^1".to_owned(), "set:mine".to_owned()]),
             ..SkillConfig::default()
         },
+    }
+}
+
+/// A turn with every field set.
+pub fn turn() -> TurnRecord {
+    TurnRecord {
+        id: ids::new_id(),
+        api_key_id: "key-1".to_owned(),
+        user: Some("user-1".to_owned()),
+        session_id: Some("session-1".to_owned()),
+        dialect: "openai_chat".to_owned(),
+        model: "gpt-\u{1f600}".to_owned(),
+        upstream: "main".to_owned(),
+        streamed: true,
+        upstream_status: Some(200),
+        stop_reason: StopReason::Completed,
+        error_code: None,
+        candidates: vec![
+            TurnCandidate { skill: "reverse-text@1.2.3".to_owned(), score: Some(-7), skipped: None },
+            TurnCandidate { skill: "other".to_owned(), score: None, skipped: Some("off".to_owned()) },
+        ],
+        rounds: vec![
+            TurnRound { status: 200, tokens: 30, calls: 2, duration_ms: 40 },
+            TurnRound { status: 200, tokens: 12, calls: 0, duration_ms: 50 },
+        ],
+        round_count: 2,
+        input_tokens: 31,
+        output_tokens: 11,
+        executions: 2,
+        first_byte_ms: Some(5),
+        duration_ms: 99,
+        created_at: CREATED.to_owned(),
+    }
+}
+
+/// An artifact of an execution, and its content.
+pub fn artifact(execution_id: &str, content: &[u8]) -> Artifact {
+    Artifact {
+        id: ids::new_id(),
+        execution_id: execution_id.to_owned(),
+        api_key_id: "key-1".to_owned(),
+        name: "a \u{1f600}.png".to_owned(),
+        mime: "image/png".to_owned(),
+        bytes: content.len() as u64,
+        sha256: ids::sha256_hex(content),
+        created_at: CREATED.to_owned(),
+    }
+}
+
+/// An audit entry with every field set.
+pub fn audit(action: &str) -> AuditEntry {
+    AuditEntry {
+        id: ids::new_id(),
+        actor: "management".to_owned(),
+        action: action.to_owned(),
+        target: "skill-1".to_owned(),
+        before: Some(json!({"mode": "auto", "n": 1.5})),
+        after: Some(json!(null)),
+        request_id: Some("request-1".to_owned()),
+        created_at: CREATED.to_owned(),
+    }
+}
+
+/// A set of two skills.
+pub fn set(name: &str) -> SkillSet {
+    SkillSet {
+        name: name.to_owned(),
+        skills: vec!["reverse-text@^1".to_owned(), "other".to_owned()],
+        created_at: CREATED.to_owned(),
+        updated_at: CREATED.to_owned(),
+    }
+}
+
+/// A management token.
+pub fn token(name: &str) -> ManagementToken {
+    ManagementToken {
+        id: ids::new_id(),
+        name: name.to_owned(),
+        scopes: vec![Scope::Manage, Scope::ReadSkills],
+        created_at: CREATED.to_owned(),
+        last_used_at: None,
     }
 }
