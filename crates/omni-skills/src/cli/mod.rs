@@ -1,5 +1,6 @@
 //! The command line. Exit codes: 0 ok, 1 failed, 2 usage.
 
+mod config;
 mod executions;
 mod remote;
 mod serve;
@@ -25,6 +26,8 @@ struct Cli {
 enum Command {
     /// Start the gateway
     Serve(serve::Arguments),
+    /// Check a configuration, or look settings up
+    Config(config::Arguments),
     /// Look at executions of a running gateway, and decide about calls that wait for a person
     Executions(executions::Arguments),
     /// Run sandboxed programs for a gateway; started by the gateway itself
@@ -38,6 +41,7 @@ enum Command {
 pub(crate) fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Serve(arguments) => serve::serve(arguments),
+        Command::Config(arguments) => config::run(arguments, &Environment::of_process()),
         Command::Executions(arguments) => block_on(executions::run(arguments, &Environment::of_process())),
         Command::WasmWorker { runtimes } => return sandbox::worker_main(&runtimes),
     };

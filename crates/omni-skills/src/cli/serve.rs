@@ -40,7 +40,7 @@ pub(super) fn serve(arguments: Arguments) -> Result<()> {
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     super::install_tls();
     let data_dir = config::data_dir(arguments.data_dir, &env)?;
-    let mut config = config::load(arguments.config.as_deref(), &data_dir, &env)?;
+    let mut config = config::load(arguments.config.as_deref(), &data_dir, &env)?.config;
     config.server.host = arguments.host.unwrap_or(config.server.host);
     config.server.port = arguments.port.unwrap_or(config.server.port);
     config.approval.allow.extend(arguments.allow);

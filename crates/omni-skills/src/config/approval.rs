@@ -1,43 +1,32 @@
 //! `[approval]`: when a person is asked, and how long one waits.
 
 use domain::limits;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-/// `[approval]`
-#[derive(Debug, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct Approval {
-    /// Whether runs of `hybrid` skills that change nothing outside themselves go ahead.
-    pub(crate) effect_free: EffectFree,
-    /// Milliseconds a streamed turn waits for a person, where one is there.
-    pub(crate) timeout_ms: u64,
-    /// Milliseconds a plain answer waits.
-    pub(crate) plain_timeout_ms: u64,
-    /// Milliseconds after which nobody can decide about a waiting call any more.
-    pub(crate) expires_ms: u64,
-    /// Names of skills whose policy is `auto` in this process.
-    pub(crate) allow: Vec<String>,
+use super::section::section;
+
+section! {
+    /// `[approval]`
+    Approval {
+        /// Whether calls of `hybrid` skills that change nothing outside themselves run (`auto`) or ask a person (`ask`).
+        effect_free: EffectFree = EffectFree::Auto, Restart;
+        /// Milliseconds a stream waits for a person, where one is there.
+        timeout_ms: u64 = limits::APPROVAL_WAIT_MS, Live;
+        /// Milliseconds a plain answer waits.
+        plain_timeout_ms: u64 = limits::APPROVAL_WAIT_PLAIN_MS, Live;
+        /// Milliseconds after which nobody can decide about a waiting call any more.
+        expires_ms: u64 = limits::APPROVAL_EXPIRES_MS, Restart;
+        /// Skills whose policy is `auto` in this process, as with `serve --allow NAME`.
+        allow: Vec<String> = Vec::new(), Live;
+    }
 }
 
 /// `effect_free`
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum EffectFree {
     /// They run.
-    #[default]
     Auto,
     /// They ask like any other.
     Ask,
-}
-
-impl Default for Approval {
-    fn default() -> Self {
-        Self {
-            effect_free: EffectFree::Auto,
-            timeout_ms: limits::APPROVAL_WAIT_MS,
-            plain_timeout_ms: limits::APPROVAL_WAIT_PLAIN_MS,
-            expires_ms: limits::APPROVAL_EXPIRES_MS,
-            allow: Vec::new(),
-        }
-    }
 }

@@ -2,17 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::Context;
-
 /// The environment, taken once at the start.
-#[derive(Debug, Default)]
-pub(crate) struct Environment(pub(crate) BTreeMap<String, String>);
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Environment(BTreeMap<String, String>);
 
 impl Environment {
     /// The process's.
     pub(crate) fn of_process() -> Self {
         let pairs = std::env::vars_os();
-        Self(pairs.filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?))).collect())
+        Self::of(
+            pairs.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))),
+        )
+    }
+
+    /// These variables.
+    pub(crate) fn of(pairs: impl IntoIterator<Item = (String, String)>) -> Self {
+        Self(pairs.into_iter().collect())
     }
 
     /// A variable that is set and not empty.
@@ -20,15 +25,9 @@ impl Environment {
         self.0.get(name).map(|v| v.trim()).filter(|v| !v.is_empty())
     }
 
-    /// A number within bounds.
-    pub(crate) fn number(
-        &self,
-        name: &str,
-        default: u64,
-        bounds: std::ops::RangeInclusive<u64>,
-    ) -> anyhow::Result<u64> {
-        let Some(text) = self.get(name) else { return Ok(default) };
-        let number = text.parse::<u64>().ok().filter(|n| bounds.contains(n));
-        number.with_context(|| format!("{name} must be a number from {} to {}", bounds.start(), bounds.end()))
+    /// Variables whose names begin so.
+    pub(crate) fn with_prefix(&self, prefix: &str) -> impl Iterator<Item = (&str, &str)> {
+        let all = self.0.iter().filter(move |(name, _)| name.starts_with(prefix));
+        all.map(|(name, value)| (name.as_str(), value.as_str()))
     }
 }

@@ -3,69 +3,46 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-/// `[[upstreams]]`
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Upstream {
-    /// Unique name.
-    pub(crate) name: String,
-    /// One dialect, or several.
-    pub(crate) dialect: OneOrMany,
-    /// What precedes `/v1`.
-    pub(crate) base_url: String,
-    /// Environment variable that holds the credential.
-    #[serde(default)]
-    pub(crate) api_key_env: Option<String>,
-    /// File that holds the credential.
-    #[serde(default)]
-    pub(crate) api_key_file: Option<PathBuf>,
-    /// Whether the client's own credential goes through; by default where the server has none.
-    #[serde(default)]
-    pub(crate) passthrough: Option<bool>,
-    /// Globs over model names.
-    #[serde(default = "every_model")]
-    pub(crate) models: Vec<String>,
-    /// Globs over model names that are never offered a tool.
-    #[serde(default)]
-    pub(crate) no_tools: Vec<String>,
-    /// Headers set on every request to it.
-    #[serde(default)]
-    pub(crate) headers: BTreeMap<String, String>,
-    /// Milliseconds to connect.
-    #[serde(default = "connect_ms")]
-    pub(crate) connect_timeout_ms: u64,
-    /// Milliseconds to the first byte of an answer.
-    #[serde(default = "first_byte_ms")]
-    pub(crate) first_byte_timeout_ms: u64,
-    /// Milliseconds of silence inside an answer.
-    #[serde(default = "idle_ms")]
-    pub(crate) idle_timeout_ms: u64,
+use super::section::section;
+
+section! {
+    /// `[[upstreams]]`
+    Upstream {
+        /// Unique name.
+        name: String = String::new(), Required;
+        /// A dialect, or a list of them: `openai_chat`, `openai_responses`, `anthropic_messages`, `gemini`.
+        dialect: OneOrMany = OneOrMany::Many(Vec::new()), Required;
+        /// What precedes `/v1`; a trailing `/v1` is not doubled.
+        base_url: String = String::new(), Required;
+        /// Environment variable that holds the credential. Without it and `api_key_file` the client's own goes through.
+        api_key_env: Option<String> = None, Live;
+        /// File that holds the credential; a reload reads it again.
+        api_key_file: Option<PathBuf> = None, Live;
+        /// Whether the client's own credential goes through, before ours; by default where there is none of ours.
+        passthrough: Option<bool> = None, Live;
+        /// Globs over model names; the first upstream of the dialect that matches, in file order, is asked.
+        models: Vec<String> = vec!["*".to_owned()], Live;
+        /// Globs over model names that are never offered a tool of ours.
+        no_tools: Vec<String> = Vec::new(), Live;
+        /// Headers set on every request, such as `{ "OpenAI-Organization" = "org-1" }`; they replace the client's.
+        headers: BTreeMap<String, String> = BTreeMap::new(), Live;
+        /// Milliseconds to connect.
+        connect_timeout_ms: u64 = 10_000, Live [1..=3_600_000];
+        /// Milliseconds to the first byte of an answer.
+        first_byte_timeout_ms: u64 = 600_000, Live [1..=86_400_000];
+        /// Milliseconds of silence inside an answer.
+        idle_timeout_ms: u64 = 300_000, Live [1..=86_400_000];
+    }
 }
 
 /// A string or a list of strings.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(untagged)]
 pub(crate) enum OneOrMany {
     /// A string.
     One(String),
     /// A list.
     Many(Vec<String>),
-}
-
-fn every_model() -> Vec<String> {
-    vec!["*".to_owned()]
-}
-
-const fn connect_ms() -> u64 {
-    10_000
-}
-
-const fn first_byte_ms() -> u64 {
-    600_000
-}
-
-const fn idle_ms() -> u64 {
-    300_000
 }

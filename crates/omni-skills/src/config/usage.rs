@@ -1,22 +1,24 @@
 //! `[usage]`: what an answer reports about tokens.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-/// `[usage]`
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct Usage {
-    /// Which rounds' input tokens an answer reports.
-    pub(crate) input: UsageInput,
+use super::section::section;
+
+section! {
+    /// `[usage]`
+    Usage {
+        /// Input tokens that an answer reports: of all rounds together (`sum`), which the provider bills, or of the last
+        /// round (`last`), which says how full the context is.
+        input: UsageInput = UsageInput::Sum, Live;
+    }
 }
 
 /// `input`
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum UsageInput {
-    /// All rounds together: what the provider bills.
-    #[default]
+    /// All rounds together.
     Sum,
-    /// The last round: how full the context is.
+    /// The last round.
     Last,
 }

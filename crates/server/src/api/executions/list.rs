@@ -63,6 +63,7 @@ pub(crate) async fn list(
         turn_id: query.text("turn"),
         since: query.parsed("since", time),
         until: query.parsed("until", time),
+        before: None,
     };
     let wanted = page(&mut query);
     query.finish()?;
