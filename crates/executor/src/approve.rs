@@ -142,7 +142,7 @@ impl Executor {
             return Err(Refusal::TooLargeToApprove { skill: run.skill.identity() });
         }
         let ready = self.shared.admit(&run)?;
-        let place = self.shared.place()?;
+        let place = self.shared.place(&run)?;
         let edited = run.input != row.input;
         let approval = Approval {
             state: ApprovalState::Approved,

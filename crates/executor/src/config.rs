@@ -17,8 +17,12 @@ pub struct ExecutorConfig {
     pub max_timeout_ms: u64,
     /// Runs at the same time, all callers together; at least 1.
     pub global_concurrency: usize,
-    /// Runs that may wait for a slot, first come first served; beyond it a run is refused as busy.
+    /// Runs of one owner at the same time, where the owner has no limit of its own; none: half of those of all.
+    pub concurrency_per_owner: Option<usize>,
+    /// Runs that may wait, of all owners together; beyond it a run is refused as busy, unless its owner has no other.
     pub queue: usize,
+    /// Runs of one owner that may wait, first come first served; none: half of those of all.
+    pub queue_per_owner: Option<usize>,
     /// Bytes of an input and of an output that the history keeps.
     pub history_bytes: usize,
     /// Bytes of all parts of a run that the history keeps.
@@ -36,7 +40,9 @@ impl Default for ExecutorConfig {
             default_timeout_ms: EXECUTION_TIMEOUT_MS,
             max_timeout_ms: EXECUTION_TIMEOUT_MAX_MS,
             global_concurrency: 64,
-            queue: 256,
+            concurrency_per_owner: None,
+            queue: 1024,
+            queue_per_owner: None,
             history_bytes: HISTORY_BYTES,
             history_part_bytes: HISTORY_PART_BYTES,
             ask_effect_free: false,

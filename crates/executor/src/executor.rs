@@ -7,7 +7,7 @@ use std::time::Duration;
 use domain::{Door, Execution, Policy, Status, ids};
 use serde_json::{Map, Value};
 use store::{ExecutionFilter, Page, PageRequest, Store, StoreError};
-use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Mutex;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
@@ -17,6 +17,7 @@ use crate::events::Events;
 use crate::handler::{Handler, HandlerTable};
 use crate::lifecycle::{Entry, Job, pending};
 use crate::once;
+use crate::places::{Bounds, Place, Places};
 use crate::refusal::Refusal;
 use crate::run::{Recorded, RefusedCall, Run};
 use crate::schema::{Validators, Violation};
@@ -24,8 +25,6 @@ use crate::schema_check::Compiled;
 
 /// Message of a row that a stop of the gateway ended.
 pub(crate) const INTERRUPTED: &str = "interrupted";
-/// Seconds a refused caller should wait; runs last seconds, so guessing better would be pretence.
-const RETRY_AFTER_S: u64 = 1;
 /// How long a shutdown waits for rows of cancelled runs to be written.
 const LAST_WRITES: Duration = Duration::from_secs(5);
 
@@ -44,9 +43,7 @@ pub(crate) struct Shared {
     enabled: AtomicBool,
     default_timeout_ms: AtomicU64,
     /// Running and waiting runs.
-    places: Arc<Semaphore>,
-    /// Running ones; fair, so waiting is first come first served.
-    pub(crate) slots: Arc<Semaphore>,
+    places: Places,
     pub(crate) jobs: TaskTracker,
     /// Cancelled when the time for draining is over.
     pub(crate) stop: CancellationToken,
@@ -58,13 +55,15 @@ pub(crate) struct Shared {
 impl Executor {
     /// An executor over these handlers.
     pub fn new(config: ExecutorConfig, store: Arc<dyn Store>, handlers: HandlerTable) -> Self {
-        let slots = config.global_concurrency.clamp(1, Semaphore::MAX_PERMITS / 2);
-        let places = slots + config.queue.min(Semaphore::MAX_PERMITS / 2);
+        let bounds = Bounds {
+            slots: config.global_concurrency,
+            queue: config.queue,
+            owner_queue: config.queue_per_owner.unwrap_or(config.queue.div_ceil(2)),
+        };
         let shared = Shared {
             enabled: AtomicBool::new(config.enabled),
             default_timeout_ms: AtomicU64::new(config.default_timeout_ms),
-            places: Arc::new(Semaphore::new(places)),
-            slots: Arc::new(Semaphore::new(slots)),
+            places: Places::new(bounds),
             jobs: TaskTracker::new(),
             stop: CancellationToken::new(),
             validators: Validators::new(),
@@ -89,7 +88,7 @@ impl Executor {
             return once::outcome(&self.shared, &claim, taken, self.shared.timeout(&run), &run.cancel).await;
         }
         let ready = self.shared.admit(&run)?;
-        let place = self.shared.place()?;
+        let place = self.shared.place(&run)?;
         let cancel = run.cancel.child_token();
         let gone = (!run.outlives_caller).then(|| cancel.clone().drop_guard());
         let shared = Arc::clone(&self.shared);
@@ -228,10 +227,13 @@ pub(crate) struct Ready {
 }
 
 impl Shared {
-    /// A place among running and waiting runs.
-    pub(crate) fn place(&self) -> Result<OwnedSemaphorePermit, Refusal> {
-        let place = Arc::clone(&self.places).try_acquire_owned();
-        place.map_err(|_| Refusal::Busy { retry_after_s: RETRY_AFTER_S })
+    /// A place among the running and waiting runs of the run's owner.
+    pub(crate) fn place(&self, run: &Run) -> Result<Place, Refusal> {
+        let at_once = run.limits.concurrency.map(|most| usize::try_from(most).unwrap_or(usize::MAX));
+        let at_once = at_once.or(self.config.concurrency_per_owner);
+        let at_once = at_once.unwrap_or(self.config.global_concurrency / 2);
+        let place = self.places.enter(&run.api_key_id, at_once);
+        place.map_err(|retry_after_s| Refusal::Busy { retry_after_s })
     }
 
     /// Every question before a run, in the order in which the answers matter to the caller.
@@ -294,6 +296,7 @@ impl Shared {
         let ms = run
             .timeout_ms
             .or(run.skill.timeout_ms)
+            .or(run.limits.timeout_ms)
             .unwrap_or_else(|| self.default_timeout_ms.load(Ordering::Relaxed));
         Duration::from_millis(ms.min(self.config.max_timeout_ms).max(1))
     }

@@ -14,6 +14,9 @@ mod handler;
 mod lifecycle;
 mod model_result;
 mod once;
+mod places;
+#[cfg(test)]
+mod places_tests;
 mod refusal;
 mod run;
 mod schema;
@@ -31,5 +34,5 @@ pub use executor::Executor;
 pub use handler::{Handler, HandlerError, HandlerTable, Output, RunContext, Sandboxed};
 pub use model_result::model_result;
 pub use refusal::Refusal;
-pub use run::{Recorded, RefusedCall, Run};
+pub use run::{OwnerLimits, Recorded, RefusedCall, Run};
 pub use schema::{SchemaError, Violation, check_schema};

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use domain::{Execution, Part, Status, ids};
 use serde_json::Value;
 use store::{Claim, ExecutionOutcome, StoreError};
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
@@ -16,6 +15,7 @@ use crate::events::EventKind;
 use crate::executor::{INTERRUPTED, Ready, Shared};
 use crate::handler::{HandlerError, Output, RunContext, Sandboxed};
 use crate::once;
+use crate::places::Place;
 use crate::refusal::Refusal;
 use crate::run::{Run, now};
 use crate::schema::sentence;
@@ -36,7 +36,7 @@ pub(crate) struct Job {
     /// Cancelled by the caller, or when the caller is gone.
     pub(crate) cancel: CancellationToken,
     /// Held until the end: counts this run against concurrency and queue.
-    pub(crate) place: OwnedSemaphorePermit,
+    pub(crate) place: Place,
 }
 
 /// How the row of a run comes into the history.
@@ -95,7 +95,7 @@ impl Job {
                 let end = End { attempts: 0, ..End::error(message, None) };
                 return Ok(finish(&shared, row, end, Duration::ZERO).await?);
             }
-            slot = Arc::clone(&shared.slots).acquire_owned() => slot,
+            slot = place.slot() => slot,
         };
         if !shared.store.start_execution(&row.id).await? {
             return Ok(stored(&shared, &row.id).await?);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::{Door, Execution, Policy, Skill, Version};
+use domain::{Door, Execution, KeySettings, Policy, Skill, Version};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -46,6 +46,29 @@ pub struct Run {
     pub outlives_caller: bool,
     /// Whether the caller may run skills that are not built in.
     pub custom_allowed: bool,
+    /// What an operator set for the owner.
+    pub limits: OwnerLimits,
+}
+
+/// What an operator set for the runs of one owner; absent fields are as for everybody.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OwnerLimits {
+    /// Runs at the same time, at least 1; further ones wait. Never more than the executor has for all.
+    pub concurrency: Option<u32>,
+    /// Milliseconds a run gets where neither its skill nor its caller says otherwise.
+    pub timeout_ms: Option<u64>,
+    /// Retries of a run where its skill does not say otherwise.
+    pub max_retries: Option<u32>,
+}
+
+impl From<&KeySettings> for OwnerLimits {
+    fn from(settings: &KeySettings) -> Self {
+        Self {
+            concurrency: settings.limits.concurrency,
+            timeout_ms: settings.skills.timeout_ms,
+            max_retries: settings.skills.max_retries,
+        }
+    }
 }
 
 /// A model's call that was not run, for the history: an unknown skill, malformed arguments, a refused run.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use domain::{ApiKey, KeyLimits, KeySettings, OnDisconnect, Policy, Scope, TurnBudgets};
-use executor::Decider;
+use executor::{Decider, OwnerLimits};
 
 /// The authenticated caller of a request.
 #[derive(Clone, Debug)]
@@ -71,6 +71,11 @@ impl Caller {
     /// How much it may do.
     pub fn limits(&self) -> KeyLimits {
         self.settings().map(|settings| settings.limits).unwrap_or_default()
+    }
+
+    /// Bounds that an operator set for its runs.
+    pub(crate) fn run_limits(&self) -> OwnerLimits {
+        self.settings().map(OwnerLimits::from).unwrap_or_default()
     }
 
     /// Policies that an operator set for it, by skill name.

@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use domain::{Annotations, Door, Mode, Policy, Skill, SourceProvider, Version};
 use executor::{
-    ECHO_HANDLER, Echo, Executor, ExecutorConfig, Handler, HandlerError, HandlerTable, Output, Run,
-    RunContext, Sandboxed,
+    ECHO_HANDLER, Echo, Executor, ExecutorConfig, Handler, HandlerError, HandlerTable, Output, OwnerLimits,
+    Run, RunContext, Sandboxed,
 };
 use serde_json::{Map, Value, json};
 use tokio::sync::{Notify, Semaphore};
@@ -152,6 +152,7 @@ pub(crate) fn run_of(skill: Skill, input: Value) -> Run {
         cancel: CancellationToken::new(),
         outlives_caller: false,
         custom_allowed: true,
+        limits: OwnerLimits::default(),
     }
 }
 

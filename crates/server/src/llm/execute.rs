@@ -186,6 +186,7 @@ fn request(turn: &Turn, entry: &Entry, input: Map<String, Value>) -> Run {
         outlives_caller: received.idempotency_key.is_some()
             || received.caller.on_disconnect() == OnDisconnect::Finish,
         custom_allowed: received.custom_allowed(),
+        limits: received.caller.run_limits(),
     }
 }
 

@@ -8,7 +8,7 @@ use axum::extract::{FromRequest as _, Request, State};
 use axum::http::header;
 use axum::{Extension, Json};
 use domain::{Door, Execution, Policy};
-use executor::{Decider, Run};
+use executor::{Decider, OwnerLimits, Run};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -102,10 +102,10 @@ fn decider(caller: &Caller) -> Result<Decider, ApiError> {
     caller.decider().ok_or_else(missing)
 }
 
-/// Whether custom skills run for the owner of a call; a key that is gone has no calls any more.
-async fn custom_allowed(app: &App, owner: &str) -> Result<bool, ApiError> {
+/// Whether custom skills run for the owner of a call, and its limits; a key that is gone has no calls any more.
+async fn custom_allowed(app: &App, owner: &str) -> Result<(bool, OwnerLimits), ApiError> {
     if uuid::Uuid::parse_str(owner).is_err() {
-        return Ok(true);
+        return Ok((true, OwnerLimits::default()));
     }
     let keys = app.store.keys().await?;
     let key = keys.into_iter().find(|key| key.id == owner && !key.revoked);
@@ -113,11 +113,11 @@ async fn custom_allowed(app: &App, owner: &str) -> Result<bool, ApiError> {
         let message = "the API key whose call this is has been revoked; deny the call";
         ApiError::new(Code::OwnerRevoked, message)
     };
-    key.map(|key| key.custom_skill_execution_enabled).ok_or_else(revoked)
+    key.map(|key| (key.custom_skill_execution_enabled, OwnerLimits::from(&key.settings))).ok_or_else(revoked)
 }
 
 async fn run(app: &App, row: &Execution, input: Option<Value>) -> Result<Run, ApiError> {
-    let custom_allowed = custom_allowed(app, &row.api_key_id).await?;
+    let (custom_allowed, limits) = custom_allowed(app, &row.api_key_id).await?;
     let snapshot = app.registry.current();
     let Some(entry) = snapshot.get(&row.skill_id) else {
         let message = format!("the skill `{}@{}` is not installed any more", row.skill_name, row.version);
@@ -144,5 +144,6 @@ async fn run(app: &App, row: &Execution, input: Option<Value>) -> Result<Run, Ap
         cancel: CancellationToken::new(),
         outlives_caller: true,
         custom_allowed,
+        limits,
     })
 }

@@ -101,6 +101,7 @@ pub(crate) async fn run(
         timeout_ms: asked.timeout_ms,
         cancel: CancellationToken::new(),
         custom_allowed: caller.custom_skills(),
+        limits: caller.run_limits(),
     };
     let execution = app.executor.execute(run).await?;
     Ok(Json(json!({"execution": execution})))
