@@ -52,10 +52,14 @@ impl Instances {
             return Err(SqlError::BadInstance);
         }
         self.make_folder()?;
-        let file = self.lock_file(id)?;
-        let before = self.own().replace(Own { id: id.into(), file });
-        if let Some(before) = before.filter(|before| *before.id != *id) {
-            self.remove(&before.id);
+        {
+            // One at a time: two that wait for one another's file would wait for ever.
+            let mut own = self.own();
+            let file = self.lock_file(id)?;
+            let before = own.replace(Own { id: id.into(), file });
+            if let Some(before) = before.filter(|before| *before.id != *id) {
+                self.remove(&before.id);
+            }
         }
         self.tidy(id)
     }

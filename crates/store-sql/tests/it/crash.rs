@@ -1,15 +1,11 @@
 //! A killed process loses nothing that it was told is written.
 //!
-//! The test starts its own binary again; that child records executions and prints a line for each acknowledged step
-//! until it is killed with SIGKILL.
+//! The test starts its own binary again; that child writes and prints a line for each acknowledged step until it is
+//! killed with SIGKILL.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher as _, RandomState};
-use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
 
 use domain::{Approval, ApprovalState, Execution, Status};
 use rusqlite::Connection;
@@ -17,22 +13,13 @@ use store::{ApprovalDecision, Claim, Claimed, Store as _};
 use store_sql::SqliteStore;
 use testkit::store_contract::sample;
 
-const PATH: &str = "STORE_SQL_CRASH_TEST_PATH";
+use crate::child;
 
 /// The child. Ignored, because alone it has nothing to write to.
 #[test]
 #[ignore = "started by the test below"]
 fn child_that_writes_until_it_is_killed() {
-    let path = std::env::var_os(PATH).expect("the parent sets it");
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
-    runtime.block_on(async {
-        let store = SqliteStore::open(Path::new(&path)).unwrap();
-        let mut tasks = tokio::task::JoinSet::new();
-        for _ in 0..8 {
-            tasks.spawn(write_for_ever(store.clone()));
-        }
-        tasks.join_all().await;
-    });
+    child::eight(|path| SqliteStore::open(path).unwrap(), write_for_ever);
 }
 
 #[expect(clippy::print_stdout, reason = "how the parent learns what was acknowledged")]
@@ -57,16 +44,7 @@ fn claim(id: &str) -> Claim {
 #[test]
 #[ignore = "started by a test below"]
 fn child_that_claims_and_decides_until_it_is_killed() {
-    let path = std::env::var_os(PATH).expect("the parent sets it");
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
-    runtime.block_on(async {
-        let store = SqliteStore::open(Path::new(&path)).unwrap();
-        let mut tasks = tokio::task::JoinSet::new();
-        for _ in 0..8 {
-            tasks.spawn(claim_and_decide_for_ever(store.clone()));
-        }
-        tasks.join_all().await;
-    });
+    child::eight(|path| SqliteStore::open(path).unwrap(), claim_and_decide_for_ever);
 }
 
 /// Acknowledges a claimed row as pending, one that waits for a person as running, one that was denied as an error.
@@ -91,42 +69,10 @@ async fn claim_and_decide_for_ever(store: Arc<SqliteStore>) {
     }
 }
 
-fn start_child(path: &Path, child: &str) -> Child {
-    Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", child, "--ignored", "--nocapture"])
-        .env(PATH, path)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap()
-}
-
-/// The last acknowledged status of each execution. Kills the child some milliseconds after its first line.
+/// The last acknowledged status of each execution.
 fn kill_while_writing(path: &Path, name: &str) -> HashMap<String, Status> {
-    let mut child = start_child(path, name);
-    let mut output = BufReader::new(child.stdout.take().unwrap());
-    let mut first = Vec::new();
-    while !first.starts_with(b"ack ") {
-        first.clear();
-        assert_ne!(
-            output.read_until(b'\n', &mut first).unwrap(),
-            0,
-            "the child ended before it wrote anything"
-        );
-    }
-    let reader = std::thread::spawn(move || {
-        let mut text = first;
-        std::io::Read::read_to_end(&mut output, &mut text).unwrap();
-        text
-    });
-    std::thread::sleep(Duration::from_millis(RandomState::new().hash_one(path) % 80));
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let text = String::from_utf8(reader.join().unwrap()).unwrap();
-    // A line without its end was cut by the kill.
-    let whole = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
-    let acknowledged = whole.filter_map(|line| line.strip_prefix("ack ")?.split_once(' '));
-    acknowledged.map(|(id, status)| (id.to_owned(), Status::parse(status).unwrap())).collect()
+    let acknowledged = child::kill_while_writing(path, name);
+    acknowledged.into_iter().map(|(id, status)| (id, Status::parse(&status).unwrap())).collect()
 }
 
 /// Where in its life an execution is.

@@ -2,10 +2,13 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod broken;
+mod child;
 mod contract;
 mod crash;
+mod crash_all;
 mod files;
 mod round_trip;
+mod space;
 mod upgrade;
 
 use std::path::PathBuf;
