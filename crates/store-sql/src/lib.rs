@@ -6,5 +6,6 @@
 mod error;
 mod shape;
 mod sqlite;
+mod totals;
 
 pub use sqlite::{SqliteStore, Synchronous};

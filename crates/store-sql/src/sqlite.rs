@@ -22,7 +22,6 @@ mod retention;
 mod sets;
 mod skills;
 mod tokens;
-mod totals;
 mod transfer;
 mod turns;
 mod usage;
@@ -41,9 +40,9 @@ use store::{
 };
 
 use crate::error::SqlError;
+use crate::totals::{Known, Totals};
 use instances::Instances;
 use readers::Readers;
-use totals::{Known, Totals};
 use writer::Writer;
 
 pub use connect::Synchronous;
@@ -101,12 +100,20 @@ impl SqliteStore {
     fn count_again(&self, key: String, filter: ExecutionFilter) {
         let (readers, totals) = (self.readers.clone(), self.totals.clone());
         tokio::spawn(async move {
-            match readers.run(move |c| executions::total_of(c, &filter)).await {
-                Ok(total) => totals.note(key, total, Instant::now()),
+            match readers.run(move |c| executions::total(c, &filter)).await {
+                Ok(counted) => note(&totals, key, counted),
                 Err(StoreError::Closed) => {}
                 Err(error) => tracing::error!(%error, "executions could not be counted"),
             }
         });
+    }
+}
+
+fn note(totals: &Totals, key: String, counted: executions::Counted) {
+    if counted.costly {
+        totals.keep(key, counted.total, Instant::now());
+    } else {
+        totals.note(key, counted.total, Instant::now());
     }
 }
 
@@ -166,9 +173,9 @@ impl Store for SqliteStore {
             }
         };
         let filter = filter.clone();
-        let (page, total) = self.readers.run(move |c| executions::page(c, &filter, page, known)).await?;
+        let (page, counted) = self.readers.run(move |c| executions::page(c, &filter, page, known)).await?;
         if known.is_none() {
-            self.totals.note(key, total, Instant::now());
+            note(&self.totals, key, counted);
         }
         Ok(page)
     }

@@ -112,6 +112,13 @@ CREATE INDEX executions_name ON skill_executions (skill_name, created_ns);
 CREATE INDEX executions_door ON skill_executions (door, created_ns);
 CREATE INDEX executions_rare ON skill_executions (status, created_ns) WHERE status <> 'success';
 
+-- When its execution was created, so that pages of one state come from an index in their order too.
+ALTER TABLE approvals ADD COLUMN asked_ns INTEGER NOT NULL DEFAULT 0;
+UPDATE approvals SET asked_ns =
+    coalesce((SELECT created_ns FROM skill_executions WHERE id = execution_id), 0);
+DROP INDEX approvals_state;
+CREATE INDEX approvals_state ON approvals (state, asked_ns);
+
 -- How often something was changed that processes hold in memory. When it moves by more than a process's own changes,
 -- that process reads again. Notes on when a key or a token was used last are no change.
 CREATE TABLE changes (

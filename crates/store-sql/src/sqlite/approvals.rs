@@ -19,13 +19,14 @@ pub(super) fn wait(
     let approval = execution.approval.as_ref().filter(|a| a.state == ApprovalState::Waiting);
     let approval = approval.ok_or(SqlError::NotWaiting)?;
     executions::insert(connection, execution, instance)?;
-    let sql =
-        "INSERT INTO approvals (execution_id, call, state, expires_ns, approval) VALUES (?1, ?2, ?3, ?4, ?5)";
+    let sql = "INSERT INTO approvals (execution_id, call, state, expires_ns, asked_ns, approval)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
     let values = params![
         execution.id,
         call,
         approval.state.as_str(),
         nanoseconds(&approval.expires_at)?,
+        nanoseconds(&execution.created_at)?,
         to_string(approval)?
     ];
     connection.prepare_cached(sql)?.execute(values)?;

@@ -22,8 +22,18 @@ impl Conditions {
 
     /// Bounds of `created_ns`, from RFC 3339.
     pub(super) fn between(&mut self, since: Option<&str>, until: Option<&str>) -> Result<(), SqlError> {
-        self.add("created_ns >= ?", since.map(nanoseconds).transpose()?);
-        self.add("created_ns < ?", until.map(nanoseconds).transpose()?);
+        self.bounds(["created_ns >= ?", "created_ns < ?"], since, until)
+    }
+
+    /// Bounds of a time, from RFC 3339: at or after, and before.
+    pub(super) fn bounds(
+        &mut self,
+        [from, to]: [&'static str; 2],
+        since: Option<&str>,
+        until: Option<&str>,
+    ) -> Result<(), SqlError> {
+        self.add(from, since.map(nanoseconds).transpose()?);
+        self.add(to, until.map(nanoseconds).transpose()?);
         Ok(())
     }
 

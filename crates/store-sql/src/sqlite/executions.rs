@@ -2,13 +2,13 @@
 //! statement, so that two writers cannot both end a run.
 
 use domain::{Door, Execution, Status};
-use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params, params_from_iter};
+use rusqlite::{Connection, OptionalExtension as _, Row, StatementStatus, params, params_from_iter};
 use serde_json::{Value, to_string};
 use store::{ExecutionFilter, ExecutionOutcome, Page, PageRequest};
 
 use super::cells::{Cells, count, signed};
 use super::conditions::Conditions;
-use super::filter;
+use super::filter::Filter;
 use crate::error::{BadRow, SqlError, conflict};
 
 macro_rules! columns {
@@ -149,37 +149,35 @@ pub(super) fn page(
     wanted: &ExecutionFilter,
     page: PageRequest,
     known: Option<u64>,
-) -> Result<(Page<Execution>, u64), SqlError> {
+) -> Result<(Page<Execution>, Counted), SqlError> {
     let page = bounded(page);
     let limit = page.limit as usize;
     let offset = i64::from(page.page - 1) * i64::from(page.limit);
     // One transaction, so that the total and the rows are of the same moment.
     let snapshot = connection.unchecked_transaction()?;
-    let mut conditions = filter::conditions(wanted)?;
-    let total = known.map_or_else(|| total(&snapshot, &conditions), Ok)?;
+    let mut filter = Filter::of(wanted)?;
+    let counted = match known {
+        Some(total) => Counted { total, costly: false },
+        None => count_rows(&snapshot, &filter)?,
+    };
     if let Some(before) = &wanted.before {
         let Some((created_ns, rowid)) = place(&snapshot, before)? else {
-            return Ok((Page::new(Vec::new(), total, page), total));
+            return Ok((Page::new(Vec::new(), counted.total, page), counted));
         };
-        conditions.both(
-            "created_ns <= ? AND (created_ns < ? OR rowid < ?)",
-            [created_ns, created_ns, rowid].map(|number| Box::new(number) as Box<dyn ToSql>),
-        );
+        filter.behind(created_ns, rowid);
     }
-    let Conditions { sql, mut values } = conditions;
-    // One more than the page shows, to know whether there is one.
-    values.push(Box::new(i64::from(page.limit) + 1));
-    values.push(Box::new(offset));
     // The places of the page come from an index where there is one; only the page's own rows are read whole.
     let select = format!(
         concat!(
             select!("'[]' AS parts"),
-            " WHERE skill_executions.rowid IN
-                (SELECT rowid FROM skill_executions{} ORDER BY created_ns DESC, rowid DESC LIMIT ? OFFSET ?)
-                ORDER BY created_ns DESC, skill_executions.rowid DESC"
+            " WHERE skill_executions.rowid IN ({}) ORDER BY created_ns DESC, skill_executions.rowid DESC"
         ),
-        sql
+        filter.places()
     );
+    let mut values = filter.conditions.values;
+    // One more than the page shows, to know whether there is one.
+    values.push(Box::new(i64::from(page.limit) + 1));
+    values.push(Box::new(offset));
     let mut statement = snapshot.prepare_cached(&select)?;
     let mut rows = statement.query(params_from_iter(values.iter()))?;
     let (mut data, mut seen, mut last, mut more) = (Vec::new(), 0, None, false);
@@ -196,8 +194,8 @@ pub(super) fn page(
         }
     }
     // A remembered total may be smaller than what is on this page.
-    let shown = total.max(if seen > 0 { count(offset) + seen as u64 } else { 0 });
-    Ok((Page { next_cursor: last.filter(|_| more), ..Page::new(data, shown, page) }, total))
+    let shown = counted.total.max(if seen > 0 { count(offset) + seen as u64 } else { 0 });
+    Ok((Page { next_cursor: last.filter(|_| more), ..Page::new(data, shown, page) }, counted))
 }
 
 /// Brings page and limit into their bounds.
@@ -205,16 +203,28 @@ pub(super) fn bounded(page: PageRequest) -> PageRequest {
     PageRequest { page: page.page.max(1), limit: page.limit.clamp(1, domain::limits::PAGE_MAX) }
 }
 
-/// Rows of a filter without its cursor.
-pub(super) fn total_of(connection: &Connection, wanted: &ExecutionFilter) -> Result<u64, SqlError> {
-    total(connection, &filter::conditions(wanted)?)
+/// A total.
+#[derive(Clone, Copy)]
+pub(super) struct Counted {
+    pub(super) total: u64,
+    /// Whether it took so much work that it should be remembered.
+    pub(super) costly: bool,
 }
 
-fn total(connection: &Connection, conditions: &Conditions) -> Result<u64, SqlError> {
-    let sql = format!("SELECT count(*) FROM skill_executions{}", conditions.sql);
-    let values = params_from_iter(conditions.values.iter());
-    let total: i64 = connection.prepare_cached(&sql)?.query_row(values, |row| row.get(0))?;
-    Ok(count(total))
+/// Steps of `SQLite`'s machine above which counting is costly; some milliseconds.
+const COSTLY: i32 = 200_000;
+
+/// Counts the rows of a filter without its cursor.
+pub(super) fn total(connection: &Connection, wanted: &ExecutionFilter) -> Result<Counted, SqlError> {
+    count_rows(connection, &Filter::of(wanted)?)
+}
+
+fn count_rows(connection: &Connection, filter: &Filter) -> Result<Counted, SqlError> {
+    let Filter { from, conditions: Conditions { sql, values }, .. } = filter;
+    let mut statement = connection.prepare_cached(&format!("SELECT count(*) FROM {from}{sql}"))?;
+    statement.reset_status(StatementStatus::VmStep);
+    let total = statement.query_row(params_from_iter(values.iter()), |row| row.get(0))?;
+    Ok(Counted { total: count(total), costly: statement.get_status(StatementStatus::VmStep) > COSTLY })
 }
 
 /// Where a row is in the order of the list.

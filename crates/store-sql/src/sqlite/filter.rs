@@ -1,34 +1,74 @@
 //! The filters of the history, worded so that a page of a million rows comes from one index in its order.
 
 use domain::{ApprovalState, Door, Status};
+use rusqlite::ToSql;
 use store::ExecutionFilter;
 
 use super::conditions::Conditions;
 use crate::error::SqlError;
 
-/// Everything but the cursor.
-pub(super) fn conditions(filter: &ExecutionFilter) -> Result<Conditions, SqlError> {
-    let mut all = Conditions::default();
-    // What leads to a few rows is looked up first. A plus keeps a column's index from being taken in its stead.
-    let few = filter.turn_id.is_some() || filter.session_id.is_some() || filter.approval.is_some();
-    let word = |few_: &'static str, many: &'static str| if few { few_ } else { many };
-    all.add("turn_id = ?", filter.turn_id.clone());
-    all.add("session_id = ?", filter.session_id.clone());
-    let asked = "id IN (SELECT execution_id FROM approvals WHERE state = ?)";
-    all.add(asked, filter.approval.map(ApprovalState::as_str));
-    all.add(word("+skill_id = ?", "skill_id = ?"), filter.skill_id.clone());
-    all.add(word("+skill_name = ?", "skill_name = ?"), filter.skill_name.clone());
-    all.add(word("+api_key_id = ?", "api_key_id = ?"), filter.api_key_id.clone());
-    let success = filter.status.filter(|status| *status == Status::Success);
-    let rare = filter.status.filter(|status| *status != Status::Success);
-    // The first condition, a consequence of the second, opens the index of what is no success.
-    all.add(word("+status = ?", "status <> 'success' AND status = ?"), rare.map(Status::as_str));
-    // Half of the history has one door: its index is for those who ask for nothing else.
-    let door = if all.values.is_empty() { "door = ?" } else { "+door = ?" };
-    all.add(door, filter.door.map(Door::as_str));
-    all.add("status = ?", success.map(Status::as_str));
-    all.between(filter.since.as_deref(), filter.until.as_deref())?;
-    Ok(all)
+/// A filter in SQL.
+pub(super) struct Filter {
+    /// The tables.
+    pub(super) from: &'static str,
+    /// The column of time that gives the order; rows of one time come in that of `skill_executions.rowid`.
+    pub(super) time: &'static str,
+    pub(super) conditions: Conditions,
+}
+
+impl Filter {
+    /// Everything but the cursor.
+    pub(super) fn of(filter: &ExecutionFilter) -> Result<Self, SqlError> {
+        // Those that asked a person are found by their approvals, which are fewer. CROSS keeps this order of the two.
+        let (from, time, bounds) = match filter.approval {
+            Some(_) => (
+                "approvals CROSS JOIN skill_executions ON id = execution_id",
+                "asked_ns",
+                ["asked_ns >= ?", "asked_ns < ?"],
+            ),
+            None => ("skill_executions", "created_ns", ["created_ns >= ?", "created_ns < ?"]),
+        };
+        let mut all = Conditions::default();
+        // What leads to a few rows is looked up first. A plus keeps a column's index from being taken in its stead.
+        let few = filter.turn_id.is_some() || filter.session_id.is_some() || filter.approval.is_some();
+        let word = |few_: &'static str, many: &'static str| if few { few_ } else { many };
+        all.add("state = ?", filter.approval.map(ApprovalState::as_str));
+        let session = if filter.turn_id.is_some() { "+session_id = ?" } else { "session_id = ?" };
+        all.add("turn_id = ?", filter.turn_id.clone());
+        all.add(session, filter.session_id.clone());
+        all.add(word("+skill_id = ?", "skill_id = ?"), filter.skill_id.clone());
+        all.add(word("+skill_name = ?", "skill_name = ?"), filter.skill_name.clone());
+        all.add(word("+api_key_id = ?", "api_key_id = ?"), filter.api_key_id.clone());
+        let success = filter.status.filter(|status| *status == Status::Success);
+        let rare = filter.status.filter(|status| *status != Status::Success);
+        // The first condition, a consequence of the second, opens the index of what is no success.
+        all.add(word("+status = ?", "status <> 'success' AND status = ?"), rare.map(Status::as_str));
+        // Half of the history has one door: its index is for those who ask for nothing else.
+        let door = if all.values.is_empty() { "door = ?" } else { "+door = ?" };
+        all.add(door, filter.door.map(Door::as_str));
+        all.add("status = ?", success.map(Status::as_str));
+        all.bounds(bounds, filter.since.as_deref(), filter.until.as_deref())?;
+        Ok(Self { from, time, conditions: all })
+    }
+
+    /// Only what comes behind this place.
+    pub(super) fn behind(&mut self, created_ns: i64, rowid: i64) {
+        let behind = match self.time {
+            "asked_ns" => "asked_ns <= ? AND (asked_ns < ? OR skill_executions.rowid < ?)",
+            _ => "created_ns <= ? AND (created_ns < ? OR skill_executions.rowid < ?)",
+        };
+        let values = [created_ns, created_ns, rowid].map(|number| Box::new(number) as Box<dyn ToSql>);
+        self.conditions.both(behind, values);
+    }
+
+    /// Selects the places of the rows, the newest first; its last two values are a limit and an offset.
+    pub(super) fn places(&self) -> String {
+        let Self { from, time, conditions: Conditions { sql, .. } } = self;
+        format!(
+            "SELECT skill_executions.rowid FROM {from}{sql}
+            ORDER BY {time} DESC, skill_executions.rowid DESC LIMIT ? OFFSET ?"
+        )
+    }
 }
 
 #[cfg(test)]
@@ -41,13 +81,11 @@ mod tests {
     fn plan(filter: &ExecutionFilter) -> String {
         let mut connection = Connection::open_in_memory().unwrap();
         migrate::apply(&mut connection).unwrap();
-        let Conditions { sql, values } = conditions(filter).unwrap();
-        let rows = format!(
-            "EXPLAIN QUERY PLAN SELECT rowid FROM skill_executions{sql} ORDER BY created_ns DESC, rowid DESC LIMIT 50"
-        );
-        let mut statement = connection.prepare(&rows).unwrap();
-        let steps =
-            statement.query_map(params_from_iter(values.iter()), |row| row.get::<_, String>(3)).unwrap();
+        let mut filter = Filter::of(filter).unwrap();
+        let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {}", filter.places())).unwrap();
+        filter.conditions.values.extend([50, 0].map(|n: i64| Box::new(n) as Box<dyn ToSql>));
+        let values = params_from_iter(filter.conditions.values.iter());
+        let steps = statement.query_map(values, |row| row.get::<_, String>(3)).unwrap();
         steps.map(Result::unwrap).collect::<Vec<_>>().join("; ")
     }
 
@@ -105,10 +143,12 @@ mod tests {
             assert!(plan.contains("executions_rare (status=?)") && !plan.contains("TEMP B-TREE"), "{plan}");
         }
         for state in ApprovalState::ALL {
-            let filter = ExecutionFilter { approval: Some(state), ..owner() };
-            let plan = plan(&filter);
-            assert!(plan.contains("approvals_state (state=?)"), "{plan}");
-            assert!(!plan.contains("SCAN") && !plan.contains("executions_owner"), "{plan}");
+            for filter in bounded(&ExecutionFilter { approval: Some(state), ..owner() }) {
+                let plan = plan(&filter);
+                assert!(plan.contains("approvals_state (state=?"), "{plan}");
+                assert!(plan.contains("executions_1 (id=?)") && !plan.contains("SCAN"), "{plan}");
+                assert!(!plan.contains("TEMP B-TREE") || plan.contains("LAST TERM"), "{plan}");
+            }
         }
     }
 }

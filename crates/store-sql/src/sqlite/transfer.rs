@@ -6,7 +6,7 @@ use std::path::Path;
 
 use domain::{Approval, TurnRecord};
 use rusqlite::types::{Value as Sql, ValueRef};
-use rusqlite::{Connection, Row, params_from_iter};
+use rusqlite::{Connection, OptionalExtension as _, Row, params_from_iter};
 use serde_json::Value;
 use store::{Rows, StoreError, Table};
 
@@ -116,7 +116,7 @@ pub(super) fn import(connection: &Connection, table: Table, rows: Vec<Value>) ->
 }
 
 fn insert(connection: &Connection, shape: &Shape, cells: Vec<Cell>) -> Result<usize, SqlError> {
-    let derived = derived(shape, &cells)?;
+    let derived = derived(connection, shape, &cells)?;
     let names = shape.columns.iter().map(|column| column.name).chain(derived.iter().map(|(name, _)| *name));
     let sql = format!(
         "INSERT INTO {} ({}) VALUES ({}) ON CONFLICT DO NOTHING",
@@ -143,7 +143,11 @@ fn import_turn(connection: &Connection, shape: &Shape, cells: Vec<Cell>) -> Resu
 }
 
 /// Columns that only this database has.
-fn derived(shape: &Shape, cells: &[Cell]) -> Result<Vec<(&'static str, Sql)>, SqlError> {
+fn derived(
+    connection: &Connection,
+    shape: &Shape,
+    cells: &[Cell],
+) -> Result<Vec<(&'static str, Sql)>, SqlError> {
     let created = || -> Result<(&'static str, Sql), SqlError> {
         Ok(("created_ns", Sql::Integer(nanoseconds(shape.text(cells, "created_at"))?)))
     };
@@ -161,7 +165,12 @@ fn derived(shape: &Shape, cells: &[Cell]) -> Result<Vec<(&'static str, Sql)>, Sq
                         &format!("has an `approval` that is wrong: {error}"),
                     )
                 })?;
+            let sql = "SELECT created_ns FROM skill_executions WHERE id = ?1";
+            let id = shape.text(cells, "execution_id");
+            let asked: Option<i64> =
+                connection.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional()?;
             vec![
+                ("asked_ns", Sql::Integer(asked.unwrap_or_default())),
                 ("state", Sql::Text(approval.state.as_str().to_owned())),
                 ("expires_ns", Sql::Integer(nanoseconds(&approval.expires_at)?)),
             ]

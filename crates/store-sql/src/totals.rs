@@ -1,6 +1,6 @@
 //! Totals of large lists, remembered for a while: to count a million rows takes longer than to show a page of them.
 //!
-//! Small totals are never remembered. Holds numbers only, never rows.
+//! Small totals are remembered only if counting them was costly. Holds numbers only, never rows.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use store::ExecutionFilter;
 
 /// Totals up to here are counted each time, which an index does in a moment.
-pub(super) const EXACT: u64 = 10_000;
+pub(crate) const EXACT: u64 = 10_000;
 /// So old a total is given out as it is.
 const FRESH: Duration = Duration::from_secs(5);
 /// So old a total is still given out, while it is counted anew.
@@ -19,7 +19,7 @@ const FILTERS: usize = 256;
 
 /// What is known of a filter's total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Known {
+pub(crate) enum Known {
     /// Nothing that could be shown.
     Nothing,
     /// To be shown.
@@ -29,7 +29,7 @@ pub(super) enum Known {
 }
 
 #[derive(Default)]
-pub(super) struct Totals {
+pub(crate) struct Totals {
     known: Mutex<HashMap<String, Entry>>,
 }
 
@@ -42,11 +42,11 @@ struct Entry {
 
 impl Totals {
     /// Names a filter, without its cursor.
-    pub(super) fn key(filter: &ExecutionFilter) -> String {
+    pub(crate) fn key(filter: &ExecutionFilter) -> String {
         format!("{:?}", ExecutionFilter { before: None, ..filter.clone() })
     }
 
-    pub(super) fn look(&self, key: &str, now: Instant) -> Known {
+    pub(crate) fn look(&self, key: &str, now: Instant) -> Known {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(entry) = known.get_mut(key) else { return Known::Nothing };
         match now.saturating_duration_since(entry.counted) {
@@ -64,12 +64,17 @@ impl Totals {
     }
 
     /// Remembers a large total, and forgets one that has become small.
-    pub(super) fn note(&self, key: String, total: u64, now: Instant) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn note(&self, key: String, total: u64, now: Instant) {
         if total <= EXACT {
-            known.remove(&key);
-            return;
+            self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+        } else {
+            self.keep(key, total, now);
         }
+    }
+
+    /// Remembers a total that was costly to count, however small it is.
+    pub(crate) fn keep(&self, key: String, total: u64, now: Instant) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= FILTERS {
             known.retain(|_, entry| now.saturating_duration_since(entry.counted) <= STALE);
         }
@@ -101,6 +106,8 @@ mod tests {
         assert_eq!(totals.look("k", later + STALE + FRESH), Known::Nothing);
         totals.note(key(), 1, later);
         assert_eq!(totals.look("k", later), Known::Nothing);
+        totals.keep(key(), 1, later);
+        assert_eq!(totals.look("k", later), Known::Fresh(1), "it was costly");
     }
 
     #[test]
