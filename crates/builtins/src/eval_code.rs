@@ -172,12 +172,9 @@ impl Handler for EvalCode {
             Ok(outcome) => told(language, timeout, outcome),
             Err(SandboxError::Cancelled) => Err(HandlerError::failed("cancelled", "cancelled")),
             Err(error @ SandboxError::Unavailable { .. }) => Err(not_here(&error.to_string())),
-            Err(error @ SandboxError::Engine { .. }) => Err(HandlerError::Failed {
-                code: Reason::EngineError.as_str(),
-                message: error.to_string(),
-                output: None,
-                transient: true,
-            }),
+            Err(error @ SandboxError::Engine { .. }) => {
+                Err(HandlerError::transient(Reason::EngineError.as_str(), error.to_string(), None))
+            }
         }
     }
 
@@ -238,6 +235,7 @@ fn told(language: Language, timeout: Duration, outcome: Outcome) -> Result<Outpu
         message,
         output: Some(Box::new(output)),
         transient: false,
+        retry_after: None,
     })
 }
 

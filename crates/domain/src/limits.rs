@@ -8,6 +8,12 @@ pub const DESCRIPTION_CHARS: usize = 1024;
 pub const EXECUTION_TIMEOUT_MS: u64 = 30_000;
 /// Longest time any caller may ask for one execution.
 pub const EXECUTION_TIMEOUT_MAX_MS: u64 = 120_000;
+/// Most times that a run is tried again.
+pub const MAX_RETRIES: u32 = 3;
+/// Passing failures of a skill in a row after which it is refused to its owner for a moment.
+pub const BREAKER_FAILURES: u32 = 5;
+/// How long that moment is.
+pub const BREAKER_PAUSE_MS: u64 = 10_000;
 /// Default and longest time of a sandboxed program (`SKILLS_SANDBOX_TIMEOUT_MS`).
 pub const SANDBOX_TIMEOUT_MS: u64 = 10_000;
 /// Upper bound of `SKILLS_SANDBOX_TIMEOUT_MS`.
@@ -82,6 +88,14 @@ pub const API_BODY_BYTES: usize = 1024 * 1024;
 pub const HISTORY_BYTES: usize = 256 * 1024;
 /// Bytes of all parts of one execution that the history keeps.
 pub const HISTORY_PART_BYTES: usize = 10 * 1024 * 1024;
+/// Days that executions and turns are kept.
+pub const HISTORY_DAYS: u64 = 30;
+/// Newest executions that are kept, and as many turns.
+pub const HISTORY_EXECUTIONS: u64 = 1_000_000;
+/// Bytes of all executions that are kept, the newest.
+pub const HISTORY_TOTAL_BYTES: u64 = 4 * 1024 * 1024 * 1024;
+/// Days that artifacts are kept.
+pub const ARTIFACT_DAYS: u64 = 30;
 /// Age after which a snapshot of the registry is read again, for writes of other processes.
 pub const REGISTRY_TTL_MS: u64 = 60_000;
 /// Rows on one page of a list, at most.

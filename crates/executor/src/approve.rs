@@ -3,7 +3,6 @@
 //! A waiting call takes no slot and no time of its skill, and it outlives the turn that made it, a restart too. Who is
 //! a person is not decided here; see `server`.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use domain::{Approval, ApprovalState, Execution, limits};
@@ -150,10 +149,10 @@ impl Executor {
             ..decided(&row, by)
         };
         let decision = ApprovalDecision { approval, input: edited.then_some(run.input), message: None };
+        // Known before it is decided, so that there is no moment in which it cannot be cancelled.
+        let mut job = Job::new(&self.shared, row, Entry::Written, ready, CancellationToken::new(), place);
         let row = self.decide(id, decision).await?;
-        let cancel = CancellationToken::new();
-        let shared = Arc::clone(&self.shared);
-        let job = Job { shared, row: row.clone(), entry: Entry::Written, ready, cancel, place };
+        job.row = row.clone();
         let run = job.run();
         self.shared.jobs.spawn(async move {
             if let Err(error) = run.await {

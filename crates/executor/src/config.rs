@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use domain::limits::{
-    APPROVAL_EXPIRES_MS, EXECUTION_TIMEOUT_MAX_MS, EXECUTION_TIMEOUT_MS, HISTORY_BYTES, HISTORY_PART_BYTES,
+    APPROVAL_EXPIRES_MS, BREAKER_FAILURES, BREAKER_PAUSE_MS, EXECUTION_TIMEOUT_MAX_MS, EXECUTION_TIMEOUT_MS,
+    HISTORY_BYTES, HISTORY_PART_BYTES,
 };
 
 /// Settings of an [`crate::Executor`]. What may change at run time has a setter there.
@@ -15,6 +16,12 @@ pub struct ExecutorConfig {
     pub default_timeout_ms: u64,
     /// Milliseconds no run may exceed, whoever asks.
     pub max_timeout_ms: u64,
+    /// Times that a run is tried again where neither its skill nor its owner says otherwise.
+    pub max_retries: u32,
+    /// Transient failures in a row after which a skill is refused to its owner for a moment; 0: never.
+    pub breaker_failures: u32,
+    /// How long that moment is.
+    pub breaker_pause: Duration,
     /// Runs at the same time, all callers together; at least 1.
     pub global_concurrency: usize,
     /// Runs of one owner at the same time, where the owner has no limit of its own; none: half of those of all.
@@ -39,6 +46,9 @@ impl Default for ExecutorConfig {
             enabled: true,
             default_timeout_ms: EXECUTION_TIMEOUT_MS,
             max_timeout_ms: EXECUTION_TIMEOUT_MAX_MS,
+            max_retries: 0,
+            breaker_failures: BREAKER_FAILURES,
+            breaker_pause: Duration::from_millis(BREAKER_PAUSE_MS),
             global_concurrency: 64,
             concurrency_per_owner: None,
             queue: 1024,

@@ -1,27 +1,27 @@
 //! The front: checks a call in a fixed order, then hands it to a lifecycle of its own.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use domain::{Door, Execution, Policy, Status, ids};
-use serde_json::{Map, Value};
-use store::{ExecutionFilter, Page, PageRequest, Store, StoreError};
+use domain::{Execution, Status, ids};
+use store::{Store, StoreError};
 use tokio::sync::Mutex;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use crate::bounds::{bound, bound_message};
+use crate::breaker::Breakers;
+use crate::cancel::Live;
 use crate::config::ExecutorConfig;
-use crate::events::Events;
+use crate::events::{EventKind, Events};
 use crate::handler::{Handler, HandlerTable};
 use crate::lifecycle::{Entry, Job, pending};
 use crate::once;
-use crate::places::{Bounds, Place, Places};
+use crate::places::{Bounds, Places};
 use crate::refusal::Refusal;
 use crate::run::{Recorded, RefusedCall, Run};
-use crate::schema::{Validators, Violation};
-use crate::schema_check::Compiled;
+use crate::schema::Validators;
 
 /// Message of a row that a stop of the gateway ended.
 pub(crate) const INTERRUPTED: &str = "interrupted";
@@ -38,12 +38,15 @@ pub struct Executor {
 pub(crate) struct Shared {
     pub(crate) config: ExecutorConfig,
     pub(crate) store: Arc<dyn Store>,
-    handlers: HandlerTable,
-    validators: Validators,
-    enabled: AtomicBool,
-    default_timeout_ms: AtomicU64,
+    handlers: RwLock<HandlerTable>,
+    pub(crate) validators: Validators,
+    pub(crate) enabled: AtomicBool,
+    pub(crate) default_timeout_ms: AtomicU64,
+    pub(crate) default_max_retries: AtomicU32,
     /// Running and waiting runs.
-    places: Places,
+    pub(crate) places: Places,
+    pub(crate) breakers: Breakers,
+    pub(crate) live: Live,
     pub(crate) jobs: TaskTracker,
     /// Cancelled when the time for draining is over.
     pub(crate) stop: CancellationToken,
@@ -63,7 +66,10 @@ impl Executor {
         let shared = Shared {
             enabled: AtomicBool::new(config.enabled),
             default_timeout_ms: AtomicU64::new(config.default_timeout_ms),
+            default_max_retries: AtomicU32::new(config.max_retries),
             places: Places::new(bounds),
+            breakers: Breakers::new(config.breaker_failures, config.breaker_pause),
+            live: Live::default(),
             jobs: TaskTracker::new(),
             stop: CancellationToken::new(),
             validators: Validators::new(),
@@ -71,7 +77,7 @@ impl Executor {
             asking: Mutex::new(()),
             config,
             store,
-            handlers,
+            handlers: RwLock::new(handlers),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -91,8 +97,7 @@ impl Executor {
         let place = self.shared.place(&run)?;
         let cancel = run.cancel.child_token();
         let gone = (!run.outlives_caller).then(|| cancel.clone().drop_guard());
-        let shared = Arc::clone(&self.shared);
-        let job = Job { shared, row: pending(&run), entry: Entry::of(&run), ready, cancel, place };
+        let job = Job::new(&self.shared, pending(&run), Entry::of(&run), ready, cancel, place);
         let task = self.shared.jobs.spawn(job.run());
         drop(held);
         let ended = task.await;
@@ -159,6 +164,7 @@ impl Executor {
             created_at: crate::run::now(),
         };
         self.shared.store.create_execution(&row).await?;
+        self.shared.events.publish(EventKind::Finished, &row);
         Ok(row)
     }
 
@@ -177,28 +183,21 @@ impl Executor {
         self.shared.default_timeout_ms.store(ms, Ordering::Relaxed);
     }
 
-    /// What `handlerCode` may name.
-    pub fn handlers(&self) -> &HandlerTable {
-        &self.shared.handlers
+    /// Sets how often a run is tried again where neither its skill nor its owner says otherwise; further runs see it.
+    /// Never more than [`domain::limits::MAX_RETRIES`], and never a skill that may do harm by running twice.
+    pub fn set_max_retries(&self, n: u32) {
+        self.shared.default_max_retries.store(n, Ordering::Relaxed);
     }
 
-    /// One row.
-    pub async fn get_execution(&self, id: &str) -> Result<Option<Execution>, StoreError> {
-        self.shared.store.execution(id).await
+    /// Adds a handler, which skills may name from now on; a later one of the same name replaces it.
+    pub fn register_handler(&self, name: impl Into<String>, handler: impl Handler + 'static) {
+        let mut handlers = self.shared.handlers.write().unwrap_or_else(PoisonError::into_inner);
+        handlers.register(name, Arc::new(handler));
     }
 
-    /// One page, newest first.
-    pub async fn list_executions(
-        &self,
-        filter: &ExecutionFilter,
-        page: PageRequest,
-    ) -> Result<Page<Execution>, StoreError> {
-        self.shared.store.executions(filter, page).await
-    }
-
-    /// How many rows there are.
-    pub async fn count_executions(&self, filter: &ExecutionFilter) -> Result<u64, StoreError> {
-        Ok(self.shared.store.executions(filter, PageRequest { page: 1, limit: 1 }).await?.total)
+    /// What `handlerCode` may name, as it is now.
+    pub fn handlers(&self) -> HandlerTable {
+        self.shared.handlers.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// For the start: rows that a dead process left behind become `error` "interrupted". Returns how many.
@@ -218,95 +217,8 @@ impl Executor {
     }
 }
 
-/// A call that may run.
-pub(crate) struct Ready {
-    pub(crate) handler: Arc<dyn Handler>,
-    pub(crate) input: Map<String, Value>,
-    pub(crate) output: Option<Arc<Compiled>>,
-    pub(crate) timeout: Duration,
-}
-
 impl Shared {
-    /// A place among the running and waiting runs of the run's owner.
-    pub(crate) fn place(&self, run: &Run) -> Result<Place, Refusal> {
-        let at_once = run.limits.concurrency.map(|most| usize::try_from(most).unwrap_or(usize::MAX));
-        let at_once = at_once.or(self.config.concurrency_per_owner);
-        let at_once = at_once.unwrap_or(self.config.global_concurrency / 2);
-        let place = self.places.enter(&run.api_key_id, at_once);
-        place.map_err(|retry_after_s| Refusal::Busy { retry_after_s })
-    }
-
-    /// Every question before a run, in the order in which the answers matter to the caller.
-    pub(crate) fn admit(&self, run: &Run) -> Result<Ready, Refusal> {
-        let skill = || run.skill.identity();
-        if self.jobs.is_closed() {
-            return Err(Refusal::ShuttingDown);
-        }
-        if !self.enabled.load(Ordering::Relaxed) {
-            return Err(Refusal::SkillsDisabled);
-        }
-        if !run.skill.is_active() {
-            return Err(Refusal::Inactive { skill: skill() });
-        }
-        if !run.custom_allowed && !run.skill.is_builtin() {
-            return Err(Refusal::CustomDisabled { skill: skill() });
-        }
-        if run.door == Door::Loop && run.policy == Policy::Manual {
-            return Err(Refusal::PolicyViolation { skill: skill() });
-        }
-        let handler = self
-            .handlers
-            .get(&run.skill.handler)
-            .ok_or_else(|| Refusal::NoHandler { handler: run.skill.handler.clone() })?;
-        let input = self.valid_input(run, handler.as_ref())?;
-        // A person's own act (REST) asks nobody; a model's call does, unless it touches nothing.
-        let goes_ahead = |input| !self.config.ask_effect_free && handler.effect_free(input);
-        if run.door == Door::Loop && run.policy == Policy::Hybrid && !goes_ahead(&input) {
-            return Err(Refusal::ApprovalRequired { skill: skill() });
-        }
-        let output = match run.output_schema.as_deref() {
-            Some(schema) if !is_empty(schema) => Some(self.validator(run, "output", schema)?),
-            _ => None,
-        };
-        Ok(Ready { handler, input, output, timeout: self.timeout(run) })
-    }
-
-    fn valid_input(&self, run: &Run, handler: &dyn Handler) -> Result<Map<String, Value>, Refusal> {
-        let violations = match &run.input {
-            Value::Object(input) => {
-                let input = Value::Object(handler.prepare(input.clone()));
-                let wrong = self.validator(run, "input", &run.input_schema)?.violations(&input);
-                match input {
-                    Value::Object(input) if wrong.is_empty() => return Ok(input),
-                    _ => wrong,
-                }
-            }
-            _ => vec![Violation { pointer: String::new(), message: "has to be a JSON object".to_owned() }],
-        };
-        Err(Refusal::InvalidInput { violations })
-    }
-
-    fn validator(&self, run: &Run, side: &str, schema: &Value) -> Result<Arc<Compiled>, Refusal> {
-        self.validators
-            .get(&run.skill, side, schema)
-            .map_err(|error| Refusal::InvalidSchema { skill: run.skill.identity(), message: error.message })
-    }
-
-    pub(crate) fn timeout(&self, run: &Run) -> Duration {
-        let ms = run
-            .timeout_ms
-            .or(run.skill.timeout_ms)
-            .or(run.limits.timeout_ms)
-            .unwrap_or_else(|| self.default_timeout_ms.load(Ordering::Relaxed));
-        Duration::from_millis(ms.min(self.config.max_timeout_ms).max(1))
-    }
-}
-
-/// `{}`, `true` or nothing at all: a schema that says nothing.
-fn is_empty(schema: &Value) -> bool {
-    match schema {
-        Value::Object(members) => members.is_empty(),
-        Value::Null | Value::Bool(true) => true,
-        _ => false,
+    pub(crate) fn handler(&self, name: &str) -> Option<Arc<dyn Handler>> {
+        self.handlers.read().unwrap_or_else(PoisonError::into_inner).get(name)
     }
 }

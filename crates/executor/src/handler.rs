@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use domain::{Door, Part};
@@ -68,8 +68,10 @@ pub enum HandlerError {
         message: String,
         /// Whole outcome, when there is one.
         output: Option<Box<Output>>,
-        /// Whether the same run may succeed later without a change.
+        /// Whether the same run may succeed later without a change. It is then tried again, if its skill may run twice.
         transient: bool,
+        /// Time until which trying again is useless, where that is known; for a transient failure.
+        retry_after: Option<Duration>,
     },
     /// The handler's own time limit ended it.
     #[error("{message}")]
@@ -84,7 +86,12 @@ pub enum HandlerError {
 impl HandlerError {
     /// A failure without output that repeating does not mend.
     pub fn failed(code: &'static str, message: impl Into<String>) -> Self {
-        Self::Failed { code, message: message.into(), output: None, transient: false }
+        Self::Failed { code, message: message.into(), output: None, transient: false, retry_after: None }
+    }
+
+    /// A failure that may pass by itself: what the handler depends on is not there, or asks for patience.
+    pub fn transient(code: &'static str, message: impl Into<String>, retry_after: Option<Duration>) -> Self {
+        Self::Failed { code, message: message.into(), output: None, transient: true, retry_after }
     }
 }
 
@@ -106,6 +113,12 @@ pub trait Handler: Send + Sync {
     /// workspace, no secrets. Such runs of a `hybrid` skill need no approval.
     fn effect_free(&self, _input: &Map<String, Value>) -> bool {
         false
+    }
+
+    /// What a run with this input depends on, such as a host, where that differs from input to input. When it fails again
+    /// and again, further runs that depend on it are refused for a moment; by default, all of the skill.
+    fn dependency(&self, _input: &Map<String, Value>) -> Option<String> {
+        None
     }
 }
 

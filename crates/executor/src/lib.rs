@@ -3,14 +3,19 @@
 //! The only way anything runs, for every door. It knows nothing of HTTP, of dialects or of what handlers do:
 //! handlers are given to it by name.
 
+mod admit;
 mod approve;
+mod attempt;
 mod bounds;
+mod breaker;
+mod cancel;
 mod config;
 mod echo;
 mod events;
 mod executor;
 mod fingerprint;
 mod handler;
+mod history;
 mod lifecycle;
 mod model_result;
 mod once;
@@ -27,6 +32,7 @@ mod schema_cost_tests;
 mod schema_parts;
 mod schema_pattern;
 
+pub use cancel::Cancelled;
 pub use config::ExecutorConfig;
 pub use echo::{ECHO_HANDLER, Echo};
 pub use events::{Decider, Event, EventKind, Heard, Subscription};

@@ -1,5 +1,5 @@
 //! One run from its `pending` row to its terminal one. Lives in a task of its own, so that a caller that goes
-//! away never leaves a row behind; the handler lives in another, so that its panic is only an `error`.
+//! away never leaves a row behind.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,26 +7,19 @@ use std::time::{Duration, Instant};
 use domain::{Execution, Part, Status, ids};
 use serde_json::Value;
 use store::{Claim, ExecutionOutcome, StoreError};
-use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
+use crate::admit::Ready;
+use crate::attempt::{End, stopped, work};
 use crate::bounds::{bound, bound_message, bound_parts};
+use crate::cancel::Enlisted;
 use crate::events::EventKind;
-use crate::executor::{INTERRUPTED, Ready, Shared};
-use crate::handler::{HandlerError, Output, RunContext, Sandboxed};
+use crate::executor::Shared;
+use crate::handler::{Output, Sandboxed};
 use crate::once;
 use crate::places::Place;
 use crate::refusal::Refusal;
 use crate::run::{Run, now};
-use crate::schema::sentence;
-use crate::schema_check::Compiled;
-
-/// Message of a row whose caller went away or cancelled it.
-const CANCELLED: &str = "cancelled";
-/// Message of a row whose handler panicked.
-const PANICKED: &str = "the handler failed unexpectedly";
-/// How long a stopped handler may take to let go. Only one that blocks its thread needs it.
-const LET_GO: Duration = Duration::from_secs(1);
 
 pub(crate) struct Job {
     pub(crate) shared: Arc<Shared>,
@@ -37,6 +30,7 @@ pub(crate) struct Job {
     pub(crate) cancel: CancellationToken,
     /// Held until the end: counts this run against concurrency and queue.
     pub(crate) place: Place,
+    live: Enlisted,
 }
 
 /// How the row of a run comes into the history.
@@ -55,28 +49,22 @@ impl Entry {
     }
 }
 
-/// How a run ended, before it is written.
-struct End {
-    status: Status,
-    output: Option<Output>,
-    message: Option<String>,
-    attempts: u32,
-}
-
-impl End {
-    fn error(message: impl Into<String>, output: Option<Output>) -> Self {
-        Self { status: Status::Error, output, message: Some(message.into()), attempts: 1 }
-    }
-
-    fn timeout(message: impl Into<String>, output: Option<Output>) -> Self {
-        Self { status: Status::Timeout, output, message: Some(message.into()), attempts: 1 }
-    }
-}
-
 impl Job {
+    pub(crate) fn new(
+        shared: &Arc<Shared>,
+        row: Execution,
+        entry: Entry,
+        ready: Ready,
+        cancel: CancellationToken,
+        place: Place,
+    ) -> Self {
+        let live = shared.live.enlist(&row.id, &cancel);
+        Self { shared: Arc::clone(shared), row, entry, ready, cancel, place, live }
+    }
+
     /// The whole life. Errors only when a row could not be written.
     pub(crate) async fn run(self) -> Result<Execution, Refusal> {
-        let Self { shared, row, entry, ready, cancel, place } = self;
+        let Self { shared, row, entry, ready, cancel, place, live } = self;
         let stored_row =
             || Execution { input: bound(&row.input, shared.config.history_bytes), ..row.clone() };
         match &entry {
@@ -92,8 +80,7 @@ impl Job {
         let slot = tokio::select! {
             biased;
             message = stopped(&shared, &cancel) => {
-                let end = End { attempts: 0, ..End::error(message, None) };
-                return Ok(finish(&shared, row, end, Duration::ZERO).await?);
+                return Ok(finish(&shared, row, End::error(message, None), Duration::ZERO).await?);
             }
             slot = place.slot() => slot,
         };
@@ -104,78 +91,8 @@ impl Job {
         let started = Instant::now();
         let end = work(&shared, &row, ready, &cancel).await;
         let ended = finish(&shared, row, end, started.elapsed()).await;
-        drop((slot, place));
+        drop((slot, place, live));
         Ok(ended?)
-    }
-}
-
-/// Resolves when the run has to stop, with the message of its row.
-async fn stopped(shared: &Shared, cancel: &CancellationToken) -> &'static str {
-    tokio::select! {
-        biased;
-        () = shared.stop.cancelled() => INTERRUPTED,
-        () = cancel.cancelled() => CANCELLED,
-    }
-}
-
-/// Calls the handler and waits for the first of: its end, a stop, the time limit.
-async fn work(shared: &Shared, row: &Execution, ready: Ready, cancel: &CancellationToken) -> End {
-    let Ready { handler, input, output: schema, timeout } = ready;
-    let token = cancel.child_token();
-    let ctx = RunContext {
-        execution_id: row.id.clone(),
-        api_key_id: row.api_key_id.clone(),
-        user: row.user.clone(),
-        session_id: row.session_id.clone(),
-        turn_id: row.turn_id.clone(),
-        door: row.door,
-        deadline: Instant::now() + timeout,
-        cancel: token.clone(),
-    };
-    let mut task = tokio::spawn(async move { handler.run(input, &ctx).await });
-    let end = tokio::select! {
-        biased;
-        joined = &mut task => return judge(row, joined, schema.as_deref()),
-        message = stopped(shared, cancel) => End::error(message, None),
-        () = tokio::time::sleep(timeout) => {
-            End::timeout(format!("Skill execution timed out after {} ms", timeout.as_millis()), None)
-        }
-    };
-    token.cancel();
-    task.abort();
-    // The row must not say that it is over while the work still goes on.
-    if tokio::time::timeout(LET_GO, task).await.is_err() {
-        tracing::error!(skill = %row.skill_name, execution = %row.id, "a stopped handler blocks its thread");
-    }
-    end
-}
-
-/// What the handler's own end means.
-fn judge(
-    row: &Execution,
-    joined: Result<Result<Output, HandlerError>, JoinError>,
-    schema: Option<&Compiled>,
-) -> End {
-    match joined {
-        Err(error) => {
-            tracing::error!(skill = %row.skill_name, execution = %row.id, %error, "a handler panicked");
-            End::error(PANICKED, None)
-        }
-        Ok(Err(HandlerError::TimedOut { message, output })) => {
-            End::timeout(message, output.map(|output| *output))
-        }
-        Ok(Err(HandlerError::Failed { message, output, .. })) => {
-            End::error(message, output.map(|output| *output))
-        }
-        Ok(Ok(output)) => {
-            let value = Value::Object(output.value.clone());
-            let wrong = schema.map(|schema| schema.violations(&value)).unwrap_or_default();
-            if wrong.is_empty() {
-                return End { status: Status::Success, output: Some(output), message: None, attempts: 1 };
-            }
-            let message = format!("the output does not fit the schema of the skill: {}", sentence(&wrong));
-            End::error(message, Some(output))
-        }
     }
 }
 

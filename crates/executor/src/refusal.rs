@@ -110,6 +110,16 @@ pub enum Refusal {
         /// The name that was looked for.
         handler: String,
     },
+    /// What the skill depends on has failed again and again.
+    #[error(
+        "the skill `{skill}` failed several times in a row and is not run for a moment; try again in {retry_after_s} s"
+    )]
+    Unavailable {
+        /// `name@version`.
+        skill: String,
+        /// Seconds after which trying again makes sense.
+        retry_after_s: u64,
+    },
     /// Too many runs at once.
     #[error("too many skills run at the moment; try again in {retry_after_s} s")]
     Busy {
@@ -142,6 +152,7 @@ impl Refusal {
             Self::InvalidInput { .. } => "invalid_input",
             Self::InvalidSchema { .. } => "invalid_schema",
             Self::NoHandler { .. } => "handler_missing",
+            Self::Unavailable { .. } => "skill_unavailable",
             Self::Busy { .. } => "busy",
             Self::Store(_) => "store_failed",
         }

@@ -118,7 +118,7 @@ async fn every_other_end_keeps_what_there_is() {
     ] {
         let (fixture, _) = over(Ok(Outcome { hint: Some("Do better".into()), ..outcome(reason, exit_code) }));
         let ended = fixture.run("eval_code", &ctx("key-1"), python(json!({}))).await;
-        let Err(HandlerError::Failed { code, message, output: Some(output), transient: false }) = ended
+        let Err(HandlerError::Failed { code, message, output: Some(output), transient: false, .. }) = ended
         else {
             panic!("{ended:?}")
         };

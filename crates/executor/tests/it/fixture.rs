@@ -19,6 +19,8 @@ use crate::fake_store::FakeStore;
 /// What tests see of the handlers.
 pub(crate) struct Probe {
     pub(crate) started: Notify,
+    /// Runs of the handler so far.
+    pub(crate) calls: AtomicUsize,
     /// Futures of handlers that are alive.
     pub(crate) alive: AtomicUsize,
     /// The most that ever were.
@@ -55,6 +57,7 @@ impl Handler for Puppet {
             sandboxed: Some(Sandboxed { engine: "puppet".into(), isolation: "none at all".into() }),
             ..Output::default()
         };
+        let call = self.0.calls.fetch_add(1, Ordering::SeqCst) + 1;
         self.0.started.notify_one();
         match input.get("do").and_then(Value::as_str) {
             Some("hold") => {
@@ -63,12 +66,22 @@ impl Handler for Puppet {
             }
             Some("forever") => std::future::pending().await,
             Some("panic") => panic!("a handler's own business"),
+            // Until the call of this number; waits as long as `after` says.
+            Some("flaky") if call < until(&input) => {
+                let after = input.get("after").and_then(Value::as_u64).map(Duration::from_millis);
+                Err(HandlerError::transient("unavailable", format!("call {call} failed"), after))
+            }
+            Some("block") => {
+                std::thread::sleep(Duration::from_millis(1_500));
+                Ok(output)
+            }
             Some("fail") => Err(HandlerError::failed("not_found", "no such thing; name another")),
             Some("fail_with_output") => Err(HandlerError::Failed {
                 code: "nonzero",
                 message: "exit code 3".into(),
                 output: Some(Box::new(output)),
                 transient: false,
+                retry_after: None,
             }),
             Some("time_out") => Err(HandlerError::TimedOut {
                 message: "took too long".into(),
@@ -78,9 +91,17 @@ impl Handler for Puppet {
         }
     }
 
+    fn dependency(&self, input: &Map<String, Value>) -> Option<String> {
+        Some(input.get("on")?.as_str()?.to_owned())
+    }
+
     fn effect_free(&self, input: &Map<String, Value>) -> bool {
         input.contains_key("harmless")
     }
+}
+
+fn until(input: &Map<String, Value>) -> usize {
+    input.get("until").and_then(Value::as_u64).unwrap().try_into().unwrap()
 }
 
 pub(crate) struct Fixture {
@@ -92,6 +113,7 @@ pub(crate) struct Fixture {
 pub(crate) fn fixture(config: ExecutorConfig) -> Fixture {
     let probe = Arc::new(Probe {
         started: Notify::new(),
+        calls: AtomicUsize::new(0),
         alive: AtomicUsize::new(0),
         most: AtomicUsize::new(0),
         release: Semaphore::new(0),
@@ -159,4 +181,12 @@ pub(crate) fn run_of(skill: Skill, input: Value) -> Run {
 /// A run of the puppet that does `what`.
 pub(crate) fn doing(what: &str) -> Run {
     run_of(skill("puppet"), json!({ "do": what }))
+}
+
+/// Another process on the same store.
+pub(crate) fn beside(fixture: &Fixture) -> Executor {
+    let executor =
+        Executor::new(ExecutorConfig::default(), Arc::clone(&fixture.store) as _, HandlerTable::default());
+    executor.register_handler("puppet", Puppet(Arc::clone(&fixture.probe)));
+    executor
 }

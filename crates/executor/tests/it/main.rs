@@ -2,12 +2,14 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panic, as tests do")]
 
 mod approvals;
+mod cancel;
 mod fake_store;
 mod fixture;
 mod lifecycle;
 mod load;
 mod once;
 mod refusals;
+mod retries;
 mod schema_cost;
 mod schemas;
 mod shutdown;

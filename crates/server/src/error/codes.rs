@@ -71,6 +71,7 @@ codes! {
     SkillInactive        "skill_inactive"         CONFLICT               "The skill is switched off.";
     SkillBroken          "skill_broken"           CONFLICT               "The skill can neither be offered nor run; the message says why.";
     SkillExists          "skill_exists"           CONFLICT               "The owner has this name and version already; `replace` overwrites it.";
+    SettingPinned        "setting_pinned"         CONFLICT               "The file or the environment sets this; the message names it.";
     ReservedName         "reserved_name"          CONFLICT               "The name belongs to a built-in skill.";
     BuiltinSkill         "builtin_skill"          CONFLICT               "A built-in skill cannot be deleted or rewritten.";
     TooLargeToApprove    "too_large_to_approve"   PAYLOAD_TOO_LARGE      "The input is too large to be put before a person.";
@@ -80,7 +81,9 @@ codes! {
     InvalidInput         "invalid_input"          UNPROCESSABLE_ENTITY   "The input does not fit the skill's schema; `details` have a JSON pointer each.";
     InvalidSchema        "invalid_schema"         UNPROCESSABLE_ENTITY   "A schema of the skill cannot be used.";
     UnknownHandler       "unknown_handler"        UNPROCESSABLE_ENTITY   "`handlerCode` names no handler; the message lists them.";
+    InvalidConfiguration "invalid_configuration"  UNPROCESSABLE_ENTITY   "The configuration has a fault; nothing was changed.";
     Busy                 "busy"                   SERVICE_UNAVAILABLE    "Too many skills run at the moment; see Retry-After.";
+    SkillUnavailable     "skill_unavailable"      SERVICE_UNAVAILABLE    "The skill failed several times in a row and is not run for a moment; see Retry-After.";
     SkillsDisabled       "skills_disabled"        SERVICE_UNAVAILABLE    "The master switch `skillsEnabled` is off.";
     ShuttingDown         "shutting_down"          SERVICE_UNAVAILABLE    "The gateway is stopping.";
     HandlerMissing       "handler_missing"        SERVICE_UNAVAILABLE    "The handler of the skill is not available in this process.";

@@ -54,6 +54,9 @@ impl From<Refusal> for ApiError {
             }
             Refusal::InvalidSchema { .. } => Self::new(Code::InvalidSchema, message),
             Refusal::NoHandler { .. } => Self::new(Code::HandlerMissing, message),
+            Refusal::Unavailable { retry_after_s, .. } => {
+                Self::new(Code::SkillUnavailable, message).with_retry_after(retry_after_s)
+            }
             Refusal::Busy { retry_after_s } => Self::new(Code::Busy, message).with_retry_after(retry_after_s),
             Refusal::Store(error) => error.into(),
         }

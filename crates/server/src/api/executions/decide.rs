@@ -33,7 +33,7 @@ pub(crate) fn approve_doc() -> Operation {
         .errors(REFUSED)
         .errors(&[Code::OwnerRevoked, Code::SkillNotFound, Code::SkillBroken, Code::SkillInactive])
         .errors(&[Code::PolicyViolation, Code::CustomSkillsDisabled, Code::InvalidInput, Code::InvalidSchema])
-        .errors(&[Code::HandlerMissing, Code::Busy, Code::TooLargeToApprove])
+        .errors(&[Code::HandlerMissing, Code::Busy, Code::SkillUnavailable, Code::TooLargeToApprove])
 }
 
 /// Takes `input?`; answers with the row as the decision left it, the run goes on by itself.

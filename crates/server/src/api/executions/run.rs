@@ -55,7 +55,7 @@ pub(crate) fn run_doc() -> Operation {
             Code::InvalidInput,
             Code::InvalidSchema,
         ])
-        .errors(&[Code::SkillsDisabled, Code::HandlerMissing, Code::Busy])
+        .errors(&[Code::SkillsDisabled, Code::HandlerMissing, Code::Busy, Code::SkillUnavailable])
         .link("getExecution", &[("id", "$response.body#/execution/id")])
 }
 
