@@ -3,6 +3,8 @@
 mod access;
 mod cli;
 mod config;
+mod reload;
+mod tls;
 mod wire;
 
 use std::process::ExitCode;

@@ -12,14 +12,15 @@ use executor::{ECHO_HANDLER, Echo, Executor, ExecutorConfig, HandlerTable};
 use registry::{Known, Registry, SelectLimits, WithClientTools};
 use sandbox::{Engine, WasmConfig, WasmEngine, find_runtimes};
 use server::{
-    App, ApprovalWaits, Budgets, KeptConfig, Keyring, Live, ServerConfig, StickySets, TurnJournal,
-    UpstreamConfig, Upstreams,
+    App, ApprovalWaits, Budgets, Definition, KeptConfig, Keyring, Live, Pinned, Reloader, Running,
+    ServerConfig, Settings, Source, StickySets, TurnJournal, UpstreamConfig, Upstreams,
 };
 use store::{Database, Store};
 use store_sql::SqliteStore;
 
 use crate::access::{self, Token};
-use crate::config::{self, Config, EffectFree, Environment, OneOrMany, UsageInput};
+use crate::config::{self, Config, EffectFree, Environment, Loaded, OneOrMany, UsageInput};
+use crate::tls;
 
 /// How long running executions may go on after the last request has ended.
 const DRAIN: Duration = Duration::from_secs(5);
@@ -47,11 +48,13 @@ impl Gateway {
 }
 
 pub(crate) async fn build(
-    config: &Config,
+    loaded: &Loaded,
     data_dir: &Path,
     env: &Environment,
     loopback: bool,
+    reloader: Reloader,
 ) -> Result<Gateway> {
+    let config = &loaded.config;
     create_private_dir(data_dir)?;
     let sqlite =
         SqliteStore::open(&data_dir.join("omni-skills.db")).context("the database cannot be opened")?;
@@ -92,15 +95,68 @@ pub(crate) async fn build(
         store: database,
         unavailable: Arc::new(builtins.unavailable().into_iter().collect()),
         sticky: StickySets::default(),
-        live: Live::new(
-            server_config(config, management_token_hash, loopback),
-            Upstreams::new(upstreams(config, env)?, config.demo.enabled)?,
-        ),
+        live: Live::new(running(config, env, Fixed { management_token_hash, loopback }, None)?),
+        settings: Settings::new(pinned(loaded)),
+        reloader,
     };
     server::restore_settings(&app).await?;
     let app = Arc::new(app);
     tokio::spawn(server::prune_kept(Arc::clone(&app)));
     Ok(Gateway { app, token, sandbox, store: sqlite, engine })
+}
+
+/// What of the surfaces no reload changes.
+pub(crate) struct Fixed {
+    management_token_hash: String,
+    loopback: bool,
+}
+
+impl Fixed {
+    /// As it is.
+    pub(crate) fn of(config: &ServerConfig) -> Self {
+        Self { management_token_hash: config.management_token_hash.clone(), loopback: config.loopback }
+    }
+}
+
+/// Everything that a reload can change, made of a configuration; with `before`, upstreams that stay as they are keep
+/// their connections.
+pub(crate) fn running(
+    config: &Config,
+    env: &Environment,
+    fixed: Fixed,
+    before: Option<&Upstreams>,
+) -> Result<Running> {
+    let upstreams = upstreams(config, env)?;
+    let upstreams = match before {
+        Some(before) => before.successor(upstreams, config.demo.enabled)?,
+        None => Upstreams::new(upstreams, config.demo.enabled)?,
+    };
+    Ok(Running {
+        config: Arc::new(server_config(config, fixed)?),
+        upstreams: Arc::new(upstreams),
+        tls: config.server.tls.as_ref().map(tls::server_config).transpose()?,
+    })
+}
+
+/// Whether a gateway could be made of a configuration.
+pub(crate) fn check(config: &Config, env: &Environment) -> Result<()> {
+    let fixed = Fixed { management_token_hash: String::new(), loopback: true };
+    running(config, env, fixed, None).map(drop)
+}
+
+/// What the file and the environment say about settings that REST could change otherwise.
+pub(crate) fn pinned(loaded: &Loaded) -> Pinned {
+    let whole = serde_json::to_value(&loaded.config).unwrap_or_default();
+    let value = |path: &str| whole.pointer(&format!("/{}", path.replace('.', "/"))).cloned();
+    let row = |definition: &'static Definition| {
+        let source = match loaded.source(definition.path) {
+            config::Source::File(name) => Source::File(name),
+            config::Source::Variable(name) => Source::Environment(name),
+            config::Source::Default => return None,
+        };
+        Some((definition.name, (value(definition.path)?, source)))
+    };
+    Definition::ALL.iter().filter_map(row).collect()
 }
 
 /// Everything in it is the gateway's alone.
@@ -141,11 +197,13 @@ fn builtins(data_dir: &Path, config: &Config, engine: Option<Arc<WasmEngine>>) -
     Ok(Builtins::new(&Arc::new(workspaces), engine, eval))
 }
 
-fn server_config(config: &Config, management_token_hash: String, loopback: bool) -> ServerConfig {
-    ServerConfig {
-        management_token_hash,
-        loopback,
-        allowed_hosts: config.server.allowed_hosts.clone(),
+fn server_config(config: &Config, fixed: Fixed) -> Result<ServerConfig> {
+    Ok(ServerConfig {
+        management_token_hash: fixed.management_token_hash,
+        loopback: fixed.loopback,
+        allowed_hosts: config.server.hosts()?,
+        base_path: config.server.base()?,
+        trusted_proxies: config.server.proxies()?,
         budgets: Budgets {
             rounds: config.turn.rounds,
             turn: Duration::from_millis(config.turn.wall_ms),
@@ -174,7 +232,7 @@ fn server_config(config: &Config, management_token_hash: String, loopback: bool)
             config::WithClientTools::All => WithClientTools::All,
         },
         sticky: config.selection.sticky,
-    }
+    })
 }
 
 /// What the configuration says about skills by name; `--allow` and `[approval] allow` over the rest.
@@ -188,6 +246,7 @@ fn executor_config(config: &Config) -> ExecutorConfig {
         enabled: config.skills.enabled,
         default_timeout_ms: config.executor.timeout_ms,
         global_concurrency: config.executor.concurrency,
+        concurrency_per_owner: config.executor.per_key_concurrency,
         queue: config.executor.queue,
         ask_effect_free: config.approval.effect_free == EffectFree::Ask,
         approval_expires: Duration::from_millis(config.approval.expires_ms),

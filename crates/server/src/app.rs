@@ -7,12 +7,14 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use domain::{Policy, limits};
 use executor::Executor;
+use ipnet::IpNet;
 use registry::Registry;
 use store::Database;
 
 use crate::keyring::Keyring;
 use crate::llm::StickySets;
 use crate::llm::upstream::Upstreams;
+use crate::settings::{Reloader, Settings};
 use crate::turns::TurnJournal;
 
 /// The shared parts of the gateway.
@@ -33,6 +35,10 @@ pub struct App {
     pub sticky: StickySets,
     /// What can change while the gateway runs.
     pub live: Live,
+    /// What an operator sets over REST, and what the file and the environment pin of it.
+    pub settings: Settings,
+    /// Reads the configuration again.
+    pub reloader: Reloader,
 }
 
 impl App {
@@ -57,12 +63,14 @@ pub struct Running {
     pub config: Arc<ServerConfig>,
     /// Where models are asked.
     pub upstreams: Arc<Upstreams>,
+    /// Certificate and key for connections from now on; without, they are not encrypted.
+    pub tls: Option<Arc<rustls::ServerConfig>>,
 }
 
 impl Live {
     /// The first state.
-    pub fn new(config: ServerConfig, upstreams: Upstreams) -> Self {
-        Self(ArcSwap::from_pointee(Running { config: Arc::new(config), upstreams: Arc::new(upstreams) }))
+    pub fn new(first: Running) -> Self {
+        Self(ArcSwap::from_pointee(first))
     }
 
     /// The state now.
@@ -85,6 +93,10 @@ pub struct ServerConfig {
     pub loopback: bool,
     /// Host names that requests may name beside the loopback ones.
     pub allowed_hosts: Vec<String>,
+    /// Path under which a proxy in front serves the gateway: `/a`, or nothing.
+    pub base_path: String,
+    /// Proxies whose word about their clients is taken.
+    pub trusted_proxies: Vec<IpNet>,
     /// Executions of one turn, rounds and the like.
     pub budgets: crate::llm::Budgets,
     /// Hidden rounds that later requests get back.

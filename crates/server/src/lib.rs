@@ -11,10 +11,10 @@ mod http;
 mod keyring;
 mod llm;
 mod openapi;
+mod settings;
 mod turns;
 
 pub use api::openapi::openapi;
-pub use api::settings::restore_settings;
 pub use app::{App, ApprovalWaits, Live, Running, ServerConfig};
 pub use caller::Caller;
 pub use error::Code as ErrorCode;
@@ -22,4 +22,8 @@ pub use http::{Access, RouteAccess, ServeError, route_list, router, serve};
 pub use keyring::{Keyring, hash_secret, new_secret};
 pub use llm::upstream::{UpstreamConfig, Upstreams, UpstreamsError};
 pub use llm::{Budgets, KeptConfig, StickySets, prune_kept};
+pub use settings::{
+    Definition, Kind, Pinned, ReloadRequest, Reloaded, Reloader, Settings, Source, reconfigure,
+    restore_settings,
+};
 pub use turns::TurnJournal;

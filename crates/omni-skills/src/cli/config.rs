@@ -7,6 +7,8 @@ use clap::{Args, Subcommand};
 
 use super::say;
 use crate::config::{self, Environment};
+use crate::reload::Origin;
+use crate::wire;
 
 #[derive(Args)]
 pub(super) struct Arguments {
@@ -32,8 +34,11 @@ enum Command {
 pub(super) fn run(arguments: Arguments, env: &Environment) -> Result<()> {
     match arguments.command {
         Command::Check { config, data_dir } => {
-            let data_dir = config::data_dir(data_dir, env)?;
-            let loaded = config::load(config.as_deref(), &data_dir, env)?;
+            super::install_tls();
+            let origin =
+                Origin { file: config, data_dir: config::data_dir(data_dir, env)?, ..Origin::default() };
+            let loaded = origin.load(env)?;
+            wire::check(&loaded.config, env)?;
             match &loaded.file {
                 Some(file) => say(&format!("{} is good", file.display())),
                 None => say("there is no configuration file; the environment and the defaults are good"),

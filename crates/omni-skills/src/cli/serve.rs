@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::Args;
+use server::Reloader;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -12,7 +13,8 @@ use tracing_subscriber::EnvFilter;
 
 use super::say;
 use crate::access::{self, Token};
-use crate::config::{self, Environment};
+use crate::config::{self, Environment, Loaded};
+use crate::reload::{self, Origin};
 use crate::wire::{self, Gateway};
 
 #[derive(Args)]
@@ -40,16 +42,19 @@ pub(super) fn serve(arguments: Arguments) -> Result<()> {
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     super::install_tls();
     let data_dir = config::data_dir(arguments.data_dir, &env)?;
-    let mut config = config::load(arguments.config.as_deref(), &data_dir, &env)?.config;
-    config.server.host = arguments.host.unwrap_or(config.server.host);
-    config.server.port = arguments.port.unwrap_or(config.server.port);
-    config.approval.allow.extend(arguments.allow);
+    let Arguments { config: file, host, port, allow, .. } = arguments;
+    let origin = Origin { file, data_dir, host, port, allow };
+    let loaded = origin.load(&env)?;
+    raise_open_files();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(run(config, data_dir, env))
+    runtime.block_on(run(origin, loaded, env))
 }
 
-async fn run(config: config::Config, data_dir: PathBuf, env: Environment) -> Result<()> {
-    let address = (config.server.host, config.server.port);
+async fn run(origin: Origin, loaded: Loaded, env: Environment) -> Result<()> {
+    // Before anything is slow: a SIGHUP that nobody waits for would end the process.
+    let hangup = signal(SignalKind::hangup())?;
+    let server = &loaded.config.server;
+    let address = (server.host, server.port);
     let listener = TcpListener::bind(address).await;
     let listener = listener.with_context(|| {
         format!("cannot listen on {}:{}; is another program there? Try --port 0", address.0, address.1)
@@ -57,9 +62,12 @@ async fn run(config: config::Config, data_dir: PathBuf, env: Environment) -> Res
     let bound = listener.local_addr()?;
     let loopback = bound.ip().is_loopback();
 
-    let gateway = wire::build(&config, &data_dir, &env, loopback).await?;
+    let (reloader, asked) = Reloader::new();
+    let gateway = wire::build(&loaded, &origin.data_dir, &env, loopback, reloader).await?;
     let first_key = if loopback { None } else { access::first_key(gateway.app.store.as_ref()).await? };
-    greet(&format!("http://{bound}"), &gateway, first_key.as_deref());
+    let scheme = if server.tls.is_some() { "https" } else { "http" };
+    greet(&format!("{scheme}://{bound}"), &gateway, first_key.as_deref());
+    tokio::spawn(reload::serve(gateway.app.clone(), origin, env, loaded, hangup, asked));
 
     let shutdown = CancellationToken::new();
     stop_on_signal(shutdown.clone())?;
@@ -90,6 +98,20 @@ fn greet(address: &str, gateway: &Gateway, first_key: Option<&str>) {
          \"messages\":[{{\"role\":\"user\",\"content\":\"eval_code {{\\\"language\\\":\\\"python\\\",\
          \\\"code\\\":\\\"print(6*7)\\\"}}\"}}]}}'"
     ));
+}
+
+/// Connections are files: as many as the system lets us have.
+fn raise_open_files() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    let most = limit.maximum;
+    if limit.current == most {
+        return;
+    }
+    limit.current = most;
+    if let Err(error) = setrlimit(Resource::Nofile, limit) {
+        tracing::warn!(%error, "the limit of open files could not be raised");
+    }
 }
 
 fn stop_on_signal(shutdown: CancellationToken) -> Result<()> {

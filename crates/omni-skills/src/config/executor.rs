@@ -14,9 +14,10 @@ section! {
         max_retries: u32 = 0, Live [0..=3];
         /// Runs at the same time, all callers together.
         concurrency: usize = 64, Restart [1..=10_000];
-        /// Runs at the same time of one API key.
-        per_key_concurrency: usize = 16, Restart [1..=10_000];
-        /// Runs that may wait for their turn; beyond it a run is refused as busy.
-        queue: usize = 256, Restart [0..=1_000_000];
+        /// Runs of one API key at the same time, where the key has no limit of its own; absent: half of `concurrency`.
+        per_key_concurrency: Option<usize> = None, Restart [1..=10_000];
+        /// Runs that may wait, of all API keys together and half as many of one; beyond it a run is refused as busy,
+        /// unless its key has no other.
+        queue: usize = 1024, Restart [0..=1_000_000];
     }
 }

@@ -32,11 +32,12 @@ pub(crate) use environment::Environment;
 pub(crate) use executor::Executor;
 pub(crate) use history::History;
 pub(crate) use limits::Limits;
-pub(crate) use load::{data_dir, load};
+pub(crate) use load::{Loaded, data_dir, load};
 pub(crate) use reference::markdown;
 pub(crate) use selection::{Selection, WithClientTools};
-pub(crate) use server::Server;
+pub(crate) use server::{Server, Tls};
 pub(crate) use skills::Skills;
+pub(crate) use source::{Change, Source, changes};
 pub(crate) use store::Store;
 pub(crate) use turn::{Memory, Turn};
 pub(crate) use upstreams::{OneOrMany, Upstream};
@@ -90,6 +91,8 @@ pub(crate) fn sections() -> Vec<Section> {
 mod tests {
     use std::collections::BTreeSet;
 
+    use ::server as server_crate;
+
     use super::*;
 
     #[test]
@@ -98,6 +101,24 @@ mod tests {
         let fields: BTreeSet<_> = whole.keys().map(String::as_str).collect();
         let known: BTreeSet<_> = sections().iter().map(|section| section.name).collect();
         assert_eq!(fields, known);
+    }
+
+    #[test]
+    fn what_rest_can_change_is_bounded_as_in_the_file() {
+        for definition in server_crate::Definition::ALL {
+            let (section, key) = definition.path.split_once('.').unwrap();
+            let sections = sections();
+            let section = sections.iter().find(|known| known.name == section).unwrap();
+            let row = section.rows.iter().find(|row| row.key == key).unwrap();
+            assert_eq!(row.when, section::When::Live, "{}", definition.name);
+            let default =
+                row.default.clone().map_or(serde_json::Value::Null, |v| serde_json::to_value(v).unwrap());
+            assert_eq!(default, definition.kind.default(), "{}", definition.name);
+            if let server_crate::Kind::Whole(range, _) = &definition.kind {
+                let bounds = (i64::try_from(*range.start()).unwrap(), i64::try_from(*range.end()).unwrap());
+                assert_eq!(row.bounds, Some(bounds), "{}", definition.name);
+            }
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! No handler is here. Who may call what stands in the route list ([`router`]) and nowhere else.
 
 mod access;
+mod base_path;
 mod body;
 mod fields;
 mod idempotency;

@@ -15,7 +15,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 use super::access::{Access, guard, known, logged_in};
 use super::body::buffer;
-use super::middleware::{authenticate, host, panic, request_id};
+use super::middleware::{authenticate, client, host, panic, request_id};
 use crate::app::App;
 use crate::error::{ApiError, Code, render};
 use crate::llm;
@@ -75,12 +75,13 @@ fn keys(routes: Routes) -> Routes {
 }
 
 fn operations(routes: Routes) -> Routes {
-    use crate::api::{health, openapi, settings};
+    use crate::api::{config, health, openapi, settings};
     routes
         .get("/healthz", Access::Public, health::live_doc(), health::live)
         .get("/readyz", Access::Public, health::ready_doc(), health::ready)
         .get("/api/settings", Access::MANAGE, settings::get_doc(), settings::get)
         .patch("/api/settings", Access::MANAGE, settings::change_doc(), settings::change)
+        .post("/api/config/reload", Access::MANAGE, config::reload_doc(), config::reload)
         .get("/api/openapi.json", READ, openapi::get_doc(), openapi::get)
 }
 
@@ -104,6 +105,7 @@ pub fn router(app: Arc<App>) -> Router {
         .fallback(no_route)
         .layer(from_fn_with_state(Arc::clone(&app), authenticate::authenticate))
         .layer(from_fn_with_state(Arc::clone(&app), host::check))
+        .layer(from_fn_with_state(Arc::clone(&app), client::find))
         .layer(CatchPanicLayer::custom(panic::answer))
         .layer(from_fn(render::render))
         .layer(from_fn(request_id::request_id))

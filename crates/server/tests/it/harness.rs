@@ -14,7 +14,7 @@ use executor::{
 use http_body_util::BodyExt;
 use registry::{Known, Registry};
 use serde_json::{Map, Value, json};
-use server::{App, Keyring, Live, ServerConfig, StickySets, Upstreams, router};
+use server::{App, Keyring, Live, Running, ServerConfig, StickySets, Upstreams, router};
 use store::{Database, Store};
 use store_sql::SqliteStore;
 use tower::ServiceExt;
@@ -73,6 +73,8 @@ pub(crate) struct Setup {
     pub(crate) executor: ExecutorConfig,
     pub(crate) upstreams: Vec<server::UpstreamConfig>,
     pub(crate) demo: bool,
+    pub(crate) pinned: server::Pinned,
+    pub(crate) reloader: Option<server::Reloader>,
 }
 
 impl Default for Setup {
@@ -83,6 +85,8 @@ impl Default for Setup {
             executor: ExecutorConfig::default(),
             upstreams: Vec::new(),
             demo: false,
+            pinned: server::Pinned::new(),
+            reloader: None,
         }
     }
 }
@@ -157,11 +161,15 @@ impl Gateway {
             store: database,
             unavailable: Arc::new(BTreeMap::from([("file_write".to_owned(), "no workspace".to_owned())])),
             sticky: StickySets::default(),
-            live: Live::new(
-                ServerConfig {
+            settings: server::Settings::new(setup.pinned),
+            reloader: setup.reloader.unwrap_or_else(|| server::Reloader::new().0),
+            live: Live::new(Running {
+                config: Arc::new(ServerConfig {
                     management_token_hash: TOKEN_HASH.to_owned(),
                     loopback: setup.loopback,
                     allowed_hosts: setup.allowed_hosts,
+                    base_path: String::new(),
+                    trusted_proxies: Vec::new(),
                     budgets: server::Budgets::default(),
                     kept: server::KeptConfig::default(),
                     input_usage_of_last_round: false,
@@ -170,9 +178,10 @@ impl Gateway {
                     sticky: false,
                     approval: server::ApprovalWaits::default(),
                     policies: BTreeMap::new(),
-                },
-                Upstreams::new(setup.upstreams, setup.demo).unwrap(),
-            ),
+                }),
+                upstreams: Arc::new(Upstreams::new(setup.upstreams, setup.demo).unwrap()),
+                tls: None,
+            }),
         });
         Self { router: router(Arc::clone(&app)), app, started, dropped, _folder: folder }
     }

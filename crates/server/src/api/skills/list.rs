@@ -18,8 +18,6 @@ use crate::openapi::schema::{flag, list as list_of, object, text, word};
 use crate::openapi::shapes::{MODES, SOURCES, page_of};
 use crate::openapi::{Operation, Tag};
 
-/// The catalog that installs come from.
-const PROVIDER: &str = "skillsmp";
 /// The words of an order.
 const SORTS: &[&str] = &["name", "created", "installs"];
 
@@ -64,7 +62,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>, mut query: Fields) -> Resu
         "page": found.page,
         "limit": found.limit,
         "totalPages": found.total_pages,
-        "provider": PROVIDER,
+        "provider": app.settings.text(crate::settings::SKILLS_PROVIDER),
         "popularDefaults": [],
         "brokenRows": broken_rows,
     });

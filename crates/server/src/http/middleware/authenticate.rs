@@ -11,7 +11,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use subtle::ConstantTimeEq;
 
-use super::host;
+use super::{client, host};
 use crate::app::{App, ServerConfig};
 use crate::caller::Caller;
 use crate::error::ApiError;
@@ -124,14 +124,7 @@ async fn anonymous(local: bool, app: &App) -> Result<Login, ApiError> {
 
 /// On loopback, never through a proxy (a proxy in front is not the local user), never from a page of another site.
 fn is_local(request: &Request, config: &ServerConfig) -> bool {
-    config.loopback && !was_proxied(request.headers()) && !host::is_foreign_page(request, config)
-}
-
-fn was_proxied(headers: &HeaderMap) -> bool {
-    headers.keys().any(|name| {
-        let name = name.as_str();
-        matches!(name, "forwarded" | "via" | "x-real-ip") || name.starts_with("x-forwarded-")
-    })
+    config.loopback && !client::was_proxied(request.headers()) && !host::is_foreign_page(request, config)
 }
 
 #[cfg(test)]

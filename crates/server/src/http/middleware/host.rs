@@ -12,6 +12,7 @@ use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
+use super::client::Client;
 use crate::app::{App, ServerConfig};
 use crate::error::{ApiError, Code};
 
@@ -21,7 +22,7 @@ pub(crate) async fn check(
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
-    let host = requested(&request)?;
+    let host = named(&request)?;
     // Bound elsewhere nobody is anonymous, and a credential is what a foreign page does not have.
     let config = app.config();
     if config.loopback && !is_loopback(&host) && !listed(&config.allowed_hosts, &host) {
@@ -38,7 +39,18 @@ pub(crate) async fn check(
 
 /// Whether a page of another site sent it, as seen from a request that [`check`] let through.
 pub(crate) fn is_foreign_page(request: &Request, config: &ServerConfig) -> bool {
-    requested(request).map_or(true, |host| is_cross_site(request.headers(), host.host(), config))
+    named(request).map_or(true, |host| is_cross_site(request.headers(), host.host(), config))
+}
+
+/// The host that the client named: to us, or to a proxy whose word is taken.
+fn named(request: &Request) -> Result<Authority, ApiError> {
+    let direct = requested(request)?;
+    let Some(host) = request.extensions().get::<Client>().and_then(|client| client.host.as_deref()) else {
+        return Ok(direct);
+    };
+    let host =
+        host.parse::<Authority>().ok().filter(|host| !host.host().is_empty() && !host.as_str().contains('@'));
+    host.ok_or_else(|| ApiError::new(Code::InvalidHost, "the proxy in front names no valid host"))
 }
 
 /// The host that the request names; exactly one.

@@ -27,7 +27,7 @@ pub(crate) use headers::{ClientCredential, response_headers};
 pub(crate) use remote::Remote;
 
 /// One `[[upstreams]]` entry.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UpstreamConfig {
     /// Unique name.
     pub name: String,
@@ -217,6 +217,13 @@ impl Upstreams {
     /// Checks the configuration and builds the clients. With `demo`, the model `demo` is answered by a stand-in
     /// inside this process, before any glob.
     pub fn new(configs: Vec<UpstreamConfig>, demo: bool) -> Result<Self, UpstreamsError> {
+        let none = Self { routes: Vec::new(), demo: None };
+        none.successor(configs, demo)
+    }
+
+    /// As [`Upstreams::new`], for a configuration that follows this one: an upstream that stays as it is keeps its
+    /// connections and what was learnt about it.
+    pub fn successor(&self, configs: Vec<UpstreamConfig>, demo: bool) -> Result<Self, UpstreamsError> {
         let mut routes: Vec<Route> = Vec::new();
         for config in configs {
             if routes.iter().any(|r| r.upstream.name() == config.name) {
@@ -225,7 +232,10 @@ impl Upstreams {
             routes.push(Route {
                 dialects: check_dialects(&config)?,
                 models: config.models.iter().map(|g| glob(&config.name, g)).collect::<Result<_, _>>()?,
-                upstream: Arc::new(Remote::new(config)?),
+                upstream: match self.routes.iter().find(|old| *old.upstream.config() == config) {
+                    Some(old) => Arc::clone(&old.upstream),
+                    None => Arc::new(Remote::new(config)?),
+                },
             });
         }
         let demo = demo.then(|| Arc::new(demo::Demo) as Arc<dyn Upstream>);

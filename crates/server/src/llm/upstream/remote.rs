@@ -54,6 +54,11 @@ impl Remote {
         Ok(Self { config, base, client, extra, tools: ToolSupport::new(never), breaker })
     }
 
+    /// What it was made of.
+    pub(super) fn config(&self) -> &UpstreamConfig {
+        &self.config
+    }
+
     /// Sends a request that is not a chat, its body piece by piece.
     pub(crate) async fn forward(&self, request: Forwarded<'_>) -> Result<UpstreamAnswer, SendError> {
         let mut headers = forwarded_headers(request.headers);
