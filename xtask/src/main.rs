@@ -1,6 +1,7 @@
 //! Project automation: `cargo xtask COMMAND`.
 
 mod bench;
+mod openapi;
 mod runtimes;
 mod shell;
 mod start;
@@ -16,6 +17,7 @@ commands:
   test       run all tests
   check      formatting, lints, documentation, layering
   bench      all benchmarks
+  openapi    rewrite openapi.json and the tables of docs/rest.md
   tidy       layering and file sizes alone
   runtimes   make the language runtimes of eval_code, once; prints their folder";
 
@@ -28,6 +30,7 @@ fn main() -> Result<()> {
         ("test", []) => test::test(),
         ("check", []) => test::check(),
         ("bench", []) => bench::bench(),
+        ("openapi", []) => openapi::openapi(),
         ("tidy", []) => tidy::tidy(),
         ("runtimes", []) => {
             println!("{}", runtimes::ensure()?.display());

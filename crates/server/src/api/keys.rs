@@ -17,7 +17,7 @@ use crate::error::{ApiError, Code};
 use crate::http::{Fields, Id, Object};
 use crate::keyring::{hash_secret, new_secret};
 use crate::openapi::schema::{Schema, flag, object, text, time, uuid};
-use crate::openapi::shapes::{done, page_of, scopes as scope_list};
+use crate::openapi::shapes::{KEY_LIMITS, SKILL_CONFIG, done, page_of, scopes as scope_list};
 use crate::openapi::{Operation, Shape, Tag};
 
 /// Longest name of a key, in characters.
@@ -32,7 +32,9 @@ const API_KEY: Shape = Shape::new("ApiKey", || {
         .with("customSkillExecutionEnabled", flag())
         .with("revoked", flag())
         .with("createdAt", time())
-        .with("lastUsedAt", time().or_null());
+        .with("lastUsedAt", time().or_null())
+        .with("limits", KEY_LIMITS.refer())
+        .with("skills", SKILL_CONFIG.refer());
     described(key)
 });
 

@@ -20,6 +20,7 @@ everything.";
 /// The whole document.
 pub(crate) fn document(routes: &[RouteAccess]) -> Value {
     let mut shapes = BTreeMap::new();
+    let mut failures = BTreeMap::new();
     let mut paths = Map::new();
     collect(ERROR, &mut shapes);
     for route in routes {
@@ -30,7 +31,7 @@ pub(crate) fn document(routes: &[RouteAccess]) -> Value {
         let path = paths.entry(route.path).or_insert_with(|| Value::Object(Map::new()));
         if let Value::Object(path) = path {
             let method = route.method.as_str().to_ascii_lowercase();
-            path.insert(method, written(operation, route));
+            path.insert(method, written(operation, route, &mut failures));
         }
     }
     let used = |tag: &Tag| routes.iter().any(|r| matches!(&r.doc, Doc::Operation(o) if o.tag == *tag));
@@ -49,6 +50,7 @@ pub(crate) fn document(routes: &[RouteAccess]) -> Value {
         "paths": paths,
         "components": {
             "schemas": shapes,
+            "responses": failures,
             "securitySchemes": {
                 "bearer": {
                     "type": "http",
@@ -87,7 +89,7 @@ impl Operation {
     }
 }
 
-fn written(operation: &Operation, route: &RouteAccess) -> Value {
+fn written(operation: &Operation, route: &RouteAccess, failures: &mut BTreeMap<String, Value>) -> Value {
     let mut out = Map::new();
     out.insert("tags".to_owned(), json!([operation.tag.name()]));
     out.insert("operationId".to_owned(), operation.id.into());
@@ -113,7 +115,7 @@ fn written(operation: &Operation, route: &RouteAccess) -> Value {
     if let Some(body) = &operation.body {
         out.insert("requestBody".to_owned(), request_body(body));
     }
-    out.insert("responses".to_owned(), responses(operation, route));
+    out.insert("responses".to_owned(), responses(operation, route, failures));
     Value::Object(out)
 }
 
@@ -149,7 +151,8 @@ fn request_body(body: &Body) -> Value {
     json!({"required": body.required, "content": {body.media: content}})
 }
 
-fn responses(operation: &Operation, route: &RouteAccess) -> Value {
+/// Failures are described once for each set of codes, and referred to.
+fn responses(operation: &Operation, route: &RouteAccess, failures: &mut BTreeMap<String, Value>) -> Value {
     let mut out = BTreeMap::new();
     for answer in &operation.answers {
         out.insert(answer.status.as_u16().to_string(), success(answer, &operation.links));
@@ -162,7 +165,11 @@ fn responses(operation: &Operation, route: &RouteAccess) -> Value {
         }
     }
     for (status, codes) in codes {
-        out.insert(status.to_string(), failure(&codes, is_proxy_path(route.path)));
+        let proxy = is_proxy_path(route.path);
+        let words: Vec<&str> = codes.iter().map(|code| code.as_str()).collect();
+        let name = format!("{status}.{}{}", words.join("."), if proxy { ".proxy" } else { "" });
+        out.insert(status.to_string(), json!({"$ref": format!("#/components/responses/{name}")}));
+        failures.entry(name).or_insert_with(|| failure(&codes, proxy));
     }
     json!(out)
 }

@@ -122,6 +122,28 @@ pub(crate) const BUDGETS: Shape = Shape::new("TurnBudgets", || {
         .closed()
 });
 
+/// How much a key may do.
+pub(crate) const KEY_LIMITS: Shape = Shape::new("KeyLimits", || {
+    let small = || whole(0..=u64::from(u32::MAX));
+    object()
+        .maybe("requestsPerMinute", small())
+        .maybe("concurrency", small())
+        .maybe("executionsPerDay", count())
+        .maybe("tokensPerDay", count())
+        .closed()
+});
+
+/// Which skills a key has, and how they run for it.
+pub(crate) const SKILL_CONFIG: Shape = Shape::new("SkillConfig", || {
+    object()
+        .maybe("enabled", flag())
+        .maybe("mode", word(MODES))
+        .maybe("allowedSkills", list(text()).about("`name`, `name@constraint` or `set:NAME`."))
+        .maybe("timeoutMs", count())
+        .maybe("maxRetries", count())
+        .closed()
+});
+
 /// Policy by skill name.
 pub(crate) fn policies() -> Schema {
     map(word(POLICIES)).example(json!({"eval_code": "hybrid"}))

@@ -8,15 +8,18 @@
 
 mod access;
 mod breaker;
+mod conformance;
 mod credentials;
 mod executions;
 mod fuzz;
+mod generated;
 mod harness;
 mod http;
 mod install;
 mod key_settings;
 mod keys;
 mod listener;
+mod openapi;
 mod other_paths;
 mod parts;
 mod reference;

@@ -33,6 +33,7 @@ pub(crate) fn list_doc() -> Operation {
         .query("turn", text())
         .query("since", time_text())
         .query("until", time_text())
+        .query("before", text().about("`nextCursor` of the page before; with it `page` stays 1."))
         .owned()
         .paged()
         .gives(page_of(EXECUTION))
@@ -63,7 +64,7 @@ pub(crate) async fn list(
         turn_id: query.text("turn"),
         since: query.parsed("since", time),
         until: query.parsed("until", time),
-        before: None,
+        before: query.text("before"),
     };
     let wanted = page(&mut query);
     query.finish()?;

@@ -34,7 +34,7 @@ pub(crate) fn update_doc() -> Operation {
         .body(body)
         .example(json!({"mode": "auto"}))
         .gives(done().with("skill", SKILL.refer()))
-        .errors(&[Code::SkillNotFound, Code::NotReady])
+        .errors(&[Code::SkillNotFound, Code::BuiltinSkill, Code::NotReady])
 }
 
 /// `PUT /api/skills/{id}`.
