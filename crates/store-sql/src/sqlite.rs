@@ -17,6 +17,7 @@ mod instances;
 mod kept;
 mod keys;
 mod migrate;
+mod prepared;
 mod readers;
 mod retention;
 mod sets;
@@ -34,6 +35,7 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 use domain::{ApiKey, Execution, Skill};
+use rusqlite::Connection;
 use store::{
     ApprovalDecision, Claim, Claimed, ExecutionFilter, ExecutionOutcome, KeptRounds, KeyUpdate, LoadedSkills,
     NewKey, Page, PageRequest, PruneKept, RecallKept, RecalledKept, Result, SkillUpdate, Store, StoreError,
@@ -42,6 +44,7 @@ use store::{
 use crate::error::SqlError;
 use crate::totals::{Known, Totals};
 use instances::Instances;
+use prepared::{Ended, NewRow};
 use readers::Readers;
 use writer::Writer;
 
@@ -100,7 +103,12 @@ impl SqliteStore {
     fn count_again(&self, key: String, filter: ExecutionFilter) {
         let (readers, totals) = (self.readers.clone(), self.totals.clone());
         tokio::spawn(async move {
-            match readers.run(move |c| executions::total(c, &filter)).await {
+            let count = move |c: &Connection| {
+                // One transaction, so that all it counts is of the same moment.
+                let snapshot = c.unchecked_transaction()?;
+                executions::total(&snapshot, &filter)
+            };
+            match readers.run(count).await {
                 Ok(counted) => note(&totals, key, counted),
                 Err(StoreError::Closed) => {}
                 Err(error) => tracing::error!(%error, "executions could not be counted"),
@@ -110,10 +118,9 @@ impl SqliteStore {
 }
 
 fn note(totals: &Totals, key: String, counted: executions::Counted) {
-    if counted.costly {
-        totals.keep(key, counted.total, Instant::now());
-    } else {
-        totals.note(key, counted.total, Instant::now());
+    match counted.costly {
+        Some(took) => totals.keep(key, counted.total, Instant::now(), took),
+        None => totals.note(key, counted.total, Instant::now()),
     }
 }
 
@@ -142,19 +149,18 @@ impl Store for SqliteStore {
     }
 
     async fn create_execution(&self, execution: &Execution) -> Result<()> {
-        let execution = execution.clone();
-        let instance = self.instances.id();
-        self.writer.run(move |c| executions::create(c, &execution, instance.as_deref())).await
+        let (row, instance) = (NewRow::ordinary(execution)?, self.instances.id());
+        self.writer.run_one(move |c| executions::insert(c, &row, instance.as_deref())).await
     }
 
     async fn start_execution(&self, id: &str) -> Result<bool> {
         let (id, instance) = (id.to_owned(), self.instances.id());
-        self.writer.run(move |c| executions::start(c, &id, instance.as_deref())).await
+        self.writer.run_one(move |c| executions::start(c, &id, instance.as_deref())).await
     }
 
     async fn finish_execution(&self, id: &str, outcome: ExecutionOutcome) -> Result<bool> {
-        let id = id.to_owned();
-        self.writer.run(move |c| executions::finish(c, &id, &outcome)).await
+        let (id, ended) = (id.to_owned(), Ended::of(outcome)?);
+        self.writer.run_one(move |c| executions::finish(c, &id, &ended)).await
     }
 
     async fn execution(&self, id: &str) -> Result<Option<Execution>> {
@@ -186,8 +192,8 @@ impl Store for SqliteStore {
     }
 
     async fn create_execution_once(&self, execution: &Execution, claim: &Claim) -> Result<Option<Claimed>> {
-        let (execution, claim, instance) = (execution.clone(), claim.clone(), self.instances.id());
-        self.writer.run(move |c| claims::create_once(c, &execution, &claim, instance.as_deref())).await
+        let (row, claim, instance) = (NewRow::ordinary(execution)?, claim.clone(), self.instances.id());
+        self.writer.run(move |c| claims::create_once(c, &row, &claim, instance.as_deref())).await
     }
 
     async fn claimed(&self, key: &str, now_ms: i64) -> Result<Option<Claimed>> {

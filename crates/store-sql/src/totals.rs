@@ -10,9 +10,11 @@ use store::ExecutionFilter;
 
 /// Totals up to here are counted each time, which an index does in a moment.
 pub(crate) const EXACT: u64 = 10_000;
-/// So old a total is given out as it is.
+/// So old a total is given out as it is, at least.
 const FRESH: Duration = Duration::from_secs(5);
-/// So old a total is still given out, while it is counted anew.
+/// One part in so many of the time may be spent on counting a filter that is asked for all the time.
+const SHARE: u32 = 30;
+/// So much older it is still given out, while it is counted anew.
 const STALE: Duration = Duration::from_mins(1);
 /// Filters that are remembered at most.
 const FILTERS: usize = 256;
@@ -36,6 +38,8 @@ pub(crate) struct Totals {
 struct Entry {
     total: u64,
     counted: Instant,
+    /// So long it is shown as it is.
+    fresh: Duration,
     /// When somebody was told to count anew.
     asked: Option<Instant>,
 }
@@ -50,10 +54,10 @@ impl Totals {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(entry) = known.get_mut(key) else { return Known::Nothing };
         match now.saturating_duration_since(entry.counted) {
-            age if age <= FRESH => Known::Fresh(entry.total),
-            age if age > STALE => Known::Nothing,
+            age if age <= entry.fresh => Known::Fresh(entry.total),
+            age if age > entry.fresh + STALE => Known::Nothing,
             // One counts; when it takes long or fails, another one does.
-            _ if entry.asked.is_some_and(|asked| now.saturating_duration_since(asked) < FRESH) => {
+            _ if entry.asked.is_some_and(|asked| now.saturating_duration_since(asked) < entry.fresh) => {
                 Known::Fresh(entry.total)
             }
             _ => {
@@ -68,18 +72,19 @@ impl Totals {
         if total <= EXACT {
             self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
         } else {
-            self.keep(key, total, now);
+            self.keep(key, total, now, Duration::ZERO);
         }
     }
 
-    /// Remembers a total that was costly to count, however small it is.
-    pub(crate) fn keep(&self, key: String, total: u64, now: Instant) {
+    /// Remembers a total that was costly to count, however small it is: the longer it took, the longer it is shown.
+    pub(crate) fn keep(&self, key: String, total: u64, now: Instant, took: Duration) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= FILTERS {
-            known.retain(|_, entry| now.saturating_duration_since(entry.counted) <= STALE);
+            known.retain(|_, entry| now.saturating_duration_since(entry.counted) <= entry.fresh + STALE);
         }
         if known.len() < FILTERS || known.contains_key(&key) {
-            known.insert(key, Entry { total, counted: now, asked: None });
+            let fresh = took.saturating_mul(SHARE).clamp(FRESH, STALE);
+            known.insert(key, Entry { total, counted: now, fresh, asked: None });
         }
     }
 }
@@ -103,11 +108,11 @@ mod tests {
         assert_eq!(totals.look("k", later + FRESH), Known::Stale(EXACT + 1), "the other one failed");
         totals.note(key(), EXACT + 2, later);
         assert_eq!(totals.look("k", later), Known::Fresh(EXACT + 2));
-        assert_eq!(totals.look("k", later + STALE + FRESH), Known::Nothing);
+        assert_eq!(totals.look("k", later + FRESH + STALE + FRESH), Known::Nothing);
         totals.note(key(), 1, later);
         assert_eq!(totals.look("k", later), Known::Nothing);
-        totals.keep(key(), 1, later);
-        assert_eq!(totals.look("k", later), Known::Fresh(1), "it was costly");
+        totals.keep(key(), 1, later, Duration::from_secs(1));
+        assert_eq!(totals.look("k", later + 2 * FRESH), Known::Fresh(1), "it was costly");
     }
 
     #[test]
@@ -117,7 +122,7 @@ mod tests {
             totals.note(n.to_string(), EXACT + 1, start);
         }
         assert_eq!(totals.known.lock().unwrap().len(), FILTERS);
-        totals.note("late".to_owned(), EXACT + 1, start + STALE + FRESH);
+        totals.note("late".to_owned(), EXACT + 1, start + FRESH + STALE + FRESH);
         assert_eq!(totals.known.lock().unwrap().len(), 1);
     }
 

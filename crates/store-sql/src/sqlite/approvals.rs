@@ -7,6 +7,7 @@ use serde_json::to_string;
 use store::ApprovalDecision;
 
 use super::executions::{self, nanoseconds};
+use super::prepared::NewRow;
 use crate::error::SqlError;
 
 /// See [`store::Store::await_approval`].
@@ -18,7 +19,7 @@ pub(super) fn wait(
 ) -> Result<(), SqlError> {
     let approval = execution.approval.as_ref().filter(|a| a.state == ApprovalState::Waiting);
     let approval = approval.ok_or(SqlError::NotWaiting)?;
-    executions::insert(connection, execution, instance)?;
+    executions::insert(connection, &NewRow::of(execution)?, instance)?;
     let sql = "INSERT INTO approvals (execution_id, call, state, expires_ns, asked_ns, approval)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
     let values = params![

@@ -6,7 +6,8 @@ use store::{AuditFilter, Page, PageRequest, StoreError};
 
 use super::cells::{Cells, count};
 use super::conditions::Conditions;
-use super::executions::{bounded, nanoseconds, optional_json};
+use super::executions::{bounded, nanoseconds};
+use super::prepared::optional_json;
 use crate::error::{BadRow, SqlError, conflict};
 
 /// See [`store::Audit::append_audit`].

@@ -1,22 +1,22 @@
 //! The `claims` table: what may be done once. A claim and the row it was taken for are written together or not at all.
 
-use domain::Execution;
 use rusqlite::{Connection, OptionalExtension as _, params};
 use store::{Claim, Claimed};
 
 use super::executions;
+use super::prepared::NewRow;
 use crate::error::SqlError;
 
 /// See [`store::Store::create_execution_once`].
 pub(super) fn create_once(
     connection: &Connection,
-    execution: &Execution,
+    row: &NewRow,
     claim: &Claim,
     instance: Option<&str>,
 ) -> Result<Option<Claimed>, SqlError> {
-    let taken = take(connection, &execution.id, claim)?;
+    let taken = take(connection, &row.id, claim)?;
     if taken.is_none() {
-        executions::create(connection, execution, instance)?;
+        executions::insert(connection, row, instance)?;
     }
     Ok(taken)
 }

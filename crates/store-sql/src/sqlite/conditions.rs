@@ -20,6 +20,11 @@ impl Conditions {
         }
     }
 
+    /// As [`Conditions::add`], in the first wording if it is the first condition of all.
+    pub(super) fn first<T: ToSql + 'static>(&mut self, [first, later]: [&'static str; 2], value: Option<T>) {
+        self.add(if self.sql.is_empty() { first } else { later }, value);
+    }
+
     /// Bounds of `created_ns`, from RFC 3339.
     pub(super) fn between(&mut self, since: Option<&str>, until: Option<&str>) -> Result<(), SqlError> {
         self.bounds(["created_ns >= ?", "created_ns < ?"], since, until)

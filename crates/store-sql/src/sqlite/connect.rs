@@ -26,7 +26,8 @@ pub enum Synchronous {
     Full,
 }
 
-/// The connection of the writer. Creates the file, readable by its owner only, if there is none.
+/// The connection of the writer, which carries its log over into the file every 16 MiB: pages that change again and
+/// again are written once. Creates the file, readable by its owner only, if there is none.
 pub(super) fn read_write(path: &Path, synchronous: Synchronous) -> Result<Connection, SqlError> {
     create_private(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -45,6 +46,7 @@ pub(super) fn read_write(path: &Path, synchronous: Synchronous) -> Result<Connec
          PRAGMA trusted_schema = OFF;
          PRAGMA temp_store = MEMORY;
          PRAGMA cache_size = -16384;
+         PRAGMA wal_autocheckpoint = 4096;
          PRAGMA journal_size_limit = 67108864;",
     )?;
     connection.set_prepared_statement_cache_capacity(CACHED_STATEMENTS);

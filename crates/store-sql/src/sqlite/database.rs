@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(300);
 #[async_trait]
 impl Turns for SqliteStore {
     async fn record_turn(&self, turn: TurnRecord) -> Result<()> {
-        self.writer.run(move |c| turns::record(c, turn)).await
+        self.writer.run_one(move |c| turns::record(c, turn)).await
     }
 
     async fn turn(&self, id: &str) -> Result<Option<TurnRecord>> {
@@ -52,7 +52,7 @@ impl Turns for SqliteStore {
 impl Artifacts for SqliteStore {
     async fn put_artifact(&self, artifact: &Artifact, content: Vec<u8>) -> Result<()> {
         let artifact = artifact.clone();
-        self.writer.run(move |c| artifacts::put(c, &artifact, &content)).await
+        self.writer.run_one(move |c| artifacts::put(c, &artifact, &content)).await
     }
 
     async fn artifact(&self, id: &str) -> Result<Option<Artifact>> {

@@ -1,14 +1,16 @@
 //! The `skill_executions` table: the history. Terminal rows never change; every transition is guarded in its own
 //! statement, so that two writers cannot both end a run.
 
+use std::time::{Duration, Instant};
+
 use domain::{Door, Execution, Status};
 use rusqlite::{Connection, OptionalExtension as _, Row, StatementStatus, params, params_from_iter};
-use serde_json::{Value, to_string};
-use store::{ExecutionFilter, ExecutionOutcome, Page, PageRequest};
+use store::{ExecutionFilter, Page, PageRequest};
 
-use super::cells::{Cells, count, signed};
+use super::cells::{Cells, count};
 use super::conditions::Conditions;
 use super::filter::Filter;
+use super::prepared::{Ended, NewRow};
 use crate::error::{BadRow, SqlError, conflict};
 
 macro_rules! columns {
@@ -38,24 +40,8 @@ macro_rules! select {
     };
 }
 
-/// See [`store::Store::create_execution`]. A row that needs a person is not written this way: it could be started.
-pub(super) fn create(
-    connection: &Connection,
-    execution: &Execution,
-    instance: Option<&str>,
-) -> Result<(), SqlError> {
-    if execution.approval.is_some() {
-        return Err(SqlError::NotOrdinary);
-    }
-    insert(connection, execution, instance)
-}
-
-/// Writes the row without its approval.
-pub(super) fn insert(
-    connection: &Connection,
-    execution: &Execution,
-    instance: Option<&str>,
-) -> Result<(), SqlError> {
+/// Writes a row without its approval.
+pub(super) fn insert(connection: &Connection, row: &NewRow, instance: Option<&str>) -> Result<(), SqlError> {
     let sql = concat!(
         "INSERT INTO skill_executions (",
         columns!(),
@@ -63,30 +49,30 @@ pub(super) fn insert(
          ?18, ?19, ?20, ?21)"
     );
     let values = params![
-        execution.id,
-        execution.skill_id,
-        execution.skill_name,
-        execution.version.to_string(),
-        execution.api_key_id,
-        execution.user,
-        execution.session_id,
-        execution.turn_id,
-        execution.door.as_str(),
-        execution.status.as_str(),
-        execution.duration_ms.map(signed),
-        execution.attempts,
-        execution.engine,
-        execution.isolation,
-        execution.created_at,
-        execution.error_message,
-        to_string(&execution.input)?,
-        optional_json(execution.output.as_ref())?,
-        to_string(&execution.parts)?,
-        nanoseconds(&execution.created_at)?,
+        row.id,
+        row.skill_id,
+        row.skill_name,
+        row.version,
+        row.api_key_id,
+        row.user,
+        row.session_id,
+        row.turn_id,
+        row.door,
+        row.status,
+        row.duration_ms,
+        row.attempts,
+        row.engine,
+        row.isolation,
+        row.created_at,
+        row.error_message,
+        row.input,
+        row.output,
+        row.parts,
+        row.created_ns,
         instance,
     ];
     let written = connection.prepare_cached(sql)?.execute(values);
-    written.map(drop).map_err(|e| conflict(e, || format!("execution {}", execution.id)))
+    written.map(drop).map_err(|e| conflict(e, || format!("execution {}", row.id)))
 }
 
 /// See [`store::Store::start_execution`]. The row is from now on of the process that starts it.
@@ -98,28 +84,21 @@ pub(super) fn start(connection: &Connection, id: &str, instance: Option<&str>) -
 }
 
 /// See [`store::Store::finish_execution`].
-pub(super) fn finish(
-    connection: &Connection,
-    id: &str,
-    outcome: &ExecutionOutcome,
-) -> Result<bool, SqlError> {
-    if !outcome.status.is_terminal() {
-        return Err(SqlError::NotTerminal(outcome.status.as_str()));
-    }
+pub(super) fn finish(connection: &Connection, id: &str, ended: &Ended) -> Result<bool, SqlError> {
     let sql = "UPDATE skill_executions SET status = ?2, output = ?3, parts = ?4, error_message = ?5, duration_ms = ?6,
             attempts = ?7, engine = ?8, isolation = ?9
         WHERE id = ?1 AND status IN ('pending', 'running')
             AND NOT EXISTS (SELECT 1 FROM approvals WHERE execution_id = ?1 AND state = 'waiting')";
     let values = params![
         id,
-        outcome.status.as_str(),
-        optional_json(outcome.output.as_ref())?,
-        to_string(&outcome.parts)?,
-        outcome.error_message,
-        signed(outcome.duration_ms),
-        outcome.attempts,
-        outcome.engine,
-        outcome.isolation,
+        ended.status,
+        ended.output,
+        ended.parts,
+        ended.error_message,
+        ended.duration_ms,
+        ended.attempts,
+        ended.engine,
+        ended.isolation,
     ];
     Ok(connection.prepare_cached(sql)?.execute(values)? == 1)
 }
@@ -157,8 +136,8 @@ pub(super) fn page(
     let snapshot = connection.unchecked_transaction()?;
     let mut filter = Filter::of(wanted)?;
     let counted = match known {
-        Some(total) => Counted { total, costly: false },
-        None => count_rows(&snapshot, &filter)?,
+        Some(total) => Counted { total, costly: None },
+        None => total(&snapshot, wanted)?,
     };
     if let Some(before) = &wanted.before {
         let Some((created_ns, rowid)) = place(&snapshot, before)? else {
@@ -207,24 +186,34 @@ pub(super) fn bounded(page: PageRequest) -> PageRequest {
 #[derive(Clone, Copy)]
 pub(super) struct Counted {
     pub(super) total: u64,
-    /// Whether it took so much work that it should be remembered.
-    pub(super) costly: bool,
+    /// How long it took, if it was so much work that it should be remembered.
+    pub(super) costly: Option<Duration>,
 }
 
 /// Steps of `SQLite`'s machine above which counting is costly; some milliseconds.
 const COSTLY: i32 = 200_000;
 
-/// Counts the rows of a filter without its cursor.
+/// Counts the rows of a filter, whatever its cursor. Successes are what is left of all: those that are none are few, and
+/// found by their index.
 pub(super) fn total(connection: &Connection, wanted: &ExecutionFilter) -> Result<Counted, SqlError> {
-    count_rows(connection, &Filter::of(wanted)?)
-}
-
-fn count_rows(connection: &Connection, filter: &Filter) -> Result<Counted, SqlError> {
-    let Filter { from, conditions: Conditions { sql, values }, .. } = filter;
-    let mut statement = connection.prepare_cached(&format!("SELECT count(*) FROM {from}{sql}"))?;
-    statement.reset_status(StatementStatus::VmStep);
-    let total = statement.query_row(params_from_iter(values.iter()), |row| row.get(0))?;
-    Ok(Counted { total: count(total), costly: statement.get_status(StatementStatus::VmStep) > COSTLY })
+    let start = Instant::now();
+    let mut steps = 0_i32;
+    let mut rows_of = |status: Option<Status>| -> Result<u64, SqlError> {
+        let filter = ExecutionFilter { status, ..wanted.clone() };
+        let Filter { from, conditions: Conditions { sql, values }, .. } = Filter::of(&filter)?;
+        let mut statement = connection.prepare_cached(&format!("SELECT count(*) FROM {from}{sql}"))?;
+        statement.reset_status(StatementStatus::VmStep);
+        let rows = statement.query_row(params_from_iter(values.iter()), |row| row.get(0))?;
+        steps = steps.saturating_add(statement.get_status(StatementStatus::VmStep));
+        Ok(count(rows))
+    };
+    let mut total = rows_of(wanted.status.filter(|status| *status != Status::Success))?;
+    if wanted.status == Some(Status::Success) {
+        for status in Status::ALL.into_iter().filter(|status| *status != Status::Success) {
+            total = total.saturating_sub(rows_of(Some(status))?);
+        }
+    }
+    Ok(Counted { total, costly: (steps > COSTLY).then(|| start.elapsed()) })
 }
 
 /// Where a row is in the order of the list.
@@ -257,11 +246,6 @@ fn read(row: &Row<'_>) -> Result<Execution, BadRow> {
         parts: cells.json("parts")?,
         approval: cells.optional_json("approval")?,
     })
-}
-
-/// `None` is NULL; JSON's `null` is the text `null`.
-pub(super) fn optional_json(value: Option<&Value>) -> Result<Option<String>, SqlError> {
-    Ok(value.map(to_string).transpose()?)
 }
 
 /// Since 1970; times beyond an i64 (years 1677 to 2262) count as its ends.

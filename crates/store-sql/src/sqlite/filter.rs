@@ -29,24 +29,20 @@ impl Filter {
             None => ("skill_executions", "created_ns", ["created_ns >= ?", "created_ns < ?"]),
         };
         let mut all = Conditions::default();
-        // What leads to a few rows is looked up first. A plus keeps a column's index from being taken in its stead.
-        let few = filter.turn_id.is_some() || filter.session_id.is_some() || filter.approval.is_some();
-        let word = |few_: &'static str, many: &'static str| if few { few_ } else { many };
+        // The first of these that is asked for opens its index; a plus keeps the others from being taken in its stead.
         all.add("state = ?", filter.approval.map(ApprovalState::as_str));
-        let session = if filter.turn_id.is_some() { "+session_id = ?" } else { "session_id = ?" };
-        all.add("turn_id = ?", filter.turn_id.clone());
-        all.add(session, filter.session_id.clone());
-        all.add(word("+skill_id = ?", "skill_id = ?"), filter.skill_id.clone());
-        all.add(word("+skill_name = ?", "skill_name = ?"), filter.skill_name.clone());
-        all.add(word("+api_key_id = ?", "api_key_id = ?"), filter.api_key_id.clone());
+        all.first(["turn_id = ?", "+turn_id = ?"], filter.turn_id.clone());
+        all.first(["session_id = ?", "+session_id = ?"], filter.session_id.clone());
         let success = filter.status.filter(|status| *status == Status::Success);
         let rare = filter.status.filter(|status| *status != Status::Success);
         // The first condition, a consequence of the second, opens the index of what is no success.
-        all.add(word("+status = ?", "status <> 'success' AND status = ?"), rare.map(Status::as_str));
-        // Half of the history has one door: its index is for those who ask for nothing else.
-        let door = if all.values.is_empty() { "door = ?" } else { "+door = ?" };
-        all.add(door, filter.door.map(Door::as_str));
-        all.add("status = ?", success.map(Status::as_str));
+        all.first(["status <> 'success' AND status = ?", "+status = ?"], rare.map(Status::as_str));
+        all.first(["skill_id = ?", "+skill_id = ?"], filter.skill_id.clone());
+        all.first(["skill_name = ?", "+skill_name = ?"], filter.skill_name.clone());
+        all.first(["api_key_id = ?", "+api_key_id = ?"], filter.api_key_id.clone());
+        all.first(["door = ?", "+door = ?"], filter.door.map(Door::as_str));
+        // Most are: no index would help.
+        all.add("+status = ?", success.map(Status::as_str));
         all.bounds(bounds, filter.since.as_deref(), filter.until.as_deref())?;
         Ok(Self { from, time, conditions: all })
     }
@@ -93,6 +89,11 @@ mod tests {
         ExecutionFilter { api_key_id: Some("x".to_owned()), ..ExecutionFilter::default() }
     }
 
+    /// Whether more than the rows of one moment is sorted.
+    fn sorts(plan: &str) -> bool {
+        plan.contains("TEMP B-TREE") && !plan.contains("TEMP B-TREE FOR LAST TERM")
+    }
+
     /// Alone, within a time, and up to a time.
     fn bounded(filter: &ExecutionFilter) -> [ExecutionFilter; 3] {
         let time = || Some("2026-01-01T00:00:00Z".to_owned());
@@ -114,6 +115,9 @@ mod tests {
             (ExecutionFilter { skill_name: some(), ..none() }, "executions_name"),
             (ExecutionFilter { session_id: some(), ..none() }, "executions_session"),
             (ExecutionFilter { session_id: some(), ..owner() }, "executions_session"),
+            (ExecutionFilter { skill_id: some(), ..owner() }, "executions_skill"),
+            (ExecutionFilter { skill_name: some(), ..owner() }, "executions_name"),
+            (ExecutionFilter { status: Some(Status::Error), ..owner() }, "executions_rare"),
             (ExecutionFilter { turn_id: some(), ..none() }, "executions_turn"),
             (ExecutionFilter { turn_id: some(), ..owner() }, "executions_turn"),
             (ExecutionFilter { door: Some(Door::Rest), ..none() }, "executions_door"),
@@ -128,7 +132,7 @@ mod tests {
                     plan.contains(&format!("INDEX {index} ")) || plan.ends_with(index),
                     "{filter:?}: {plan}"
                 );
-                assert!(!plan.contains("TEMP B-TREE"), "{filter:?} sorts: {plan}");
+                assert!(!sorts(&plan), "{filter:?} sorts: {plan}");
                 let range = filter.since.is_some() || filter.until.is_some();
                 assert!(!range || plan.contains("created_ns"), "{filter:?} walks: {plan}");
             }
@@ -140,14 +144,14 @@ mod tests {
         for status in Status::ALL.into_iter().filter(|status| *status != Status::Success) {
             let filter = ExecutionFilter { status: Some(status), ..ExecutionFilter::default() };
             let plan = plan(&filter);
-            assert!(plan.contains("executions_rare (status=?)") && !plan.contains("TEMP B-TREE"), "{plan}");
+            assert!(plan.contains("executions_rare (status=?)") && !sorts(&plan), "{plan}");
         }
         for state in ApprovalState::ALL {
             for filter in bounded(&ExecutionFilter { approval: Some(state), ..owner() }) {
                 let plan = plan(&filter);
                 assert!(plan.contains("approvals_state (state=?"), "{plan}");
                 assert!(plan.contains("executions_1 (id=?)") && !plan.contains("SCAN"), "{plan}");
-                assert!(!plan.contains("TEMP B-TREE") || plan.contains("LAST TERM"), "{plan}");
+                assert!(!sorts(&plan), "{plan}");
             }
         }
     }

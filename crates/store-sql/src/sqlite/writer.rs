@@ -34,8 +34,8 @@ enum Message {
 
 /// One write, from the thread's point of view.
 trait Job: Send {
-    /// Whether it must run outside of a transaction.
-    fn alone(&self) -> bool;
+    /// What it needs around it.
+    fn kind(&self) -> Kind;
     /// Does the work inside a savepoint; false asks for its rollback.
     fn run(&mut self, connection: &Connection) -> bool;
     /// Tells the caller, after the commit.
@@ -44,11 +44,22 @@ trait Job: Send {
     fn lost(self: Box<Self>, cause: &Arc<rusqlite::Error>);
 }
 
+/// What a job needs around it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A savepoint, to be rolled back to when it fails half-way.
+    Whole,
+    /// Nothing: it changes something with one statement only, which does all or nothing by itself.
+    One,
+    /// No transaction.
+    Alone,
+}
+
 struct Write<T, F> {
     work: Option<F>,
     /// `None` until it has run.
     result: Option<Result<T, SqlError>>,
-    alone: bool,
+    kind: Kind,
     reply: oneshot::Sender<store::Result<T>>,
 }
 
@@ -57,8 +68,8 @@ where
     T: Send,
     F: FnOnce(&Connection) -> Result<T, SqlError> + Send,
 {
-    fn alone(&self) -> bool {
-        self.alone
+    fn kind(&self) -> Kind {
+        self.kind
     }
 
     fn run(&mut self, connection: &Connection) -> bool {
@@ -101,7 +112,17 @@ impl Writer {
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T, SqlError> + Send + 'static,
     {
-        self.hand_over(work, false).await
+        self.hand_over(work, Kind::Whole).await
+    }
+
+    /// As [`Writer::run`], for work that changes something with one statement only: it needs no savepoint, which costs as
+    /// much as a small write itself.
+    pub(super) async fn run_one<T, F>(&self, work: F) -> store::Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, SqlError> + Send + 'static,
+    {
+        self.hand_over(work, Kind::One).await
     }
 
     /// Runs `work` outside of a transaction, for what `SQLite` does only there. What it has changed stays, even when it
@@ -111,16 +132,16 @@ impl Writer {
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T, SqlError> + Send + 'static,
     {
-        self.hand_over(work, true).await
+        self.hand_over(work, Kind::Alone).await
     }
 
-    async fn hand_over<T, F>(&self, work: F, alone: bool) -> store::Result<T>
+    async fn hand_over<T, F>(&self, work: F, kind: Kind) -> store::Result<T>
     where
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T, SqlError> + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
-        let job = Write { work: Some(work), result: None, alone, reply };
+        let job = Write { work: Some(work), result: None, kind, reply };
         let sender = self.sender.as_ref().ok_or(StoreError::Closed)?;
         sender.send(Message::Job(Box::new(job))).await.map_err(|_| StoreError::Closed)?;
         answer.await.map_err(|_| StoreError::Closed)?
@@ -164,7 +185,7 @@ fn serve(connection: &Connection, mut receiver: mpsc::Receiver<Message>) {
             }
         }
         while !jobs.is_empty() {
-            if let Some(mut job) = jobs.pop_front_if(|job| job.alone()) {
+            if let Some(mut job) = jobs.pop_front_if(|job| job.kind() == Kind::Alone) {
                 job.run(connection);
                 job.committed();
             } else {
@@ -204,13 +225,16 @@ fn group(
     done: &mut Vec<Box<dyn Job>>,
 ) -> rusqlite::Result<()> {
     if let Err(error) = control(connection, "BEGIN IMMEDIATE") {
-        while let Some(job) = jobs.pop_front_if(|job| !job.alone()) {
+        while let Some(job) = jobs.pop_front_if(|job| job.kind() != Kind::Alone) {
             done.push(job);
         }
         return Err(error);
     }
-    while let Some(mut job) = jobs.pop_front_if(|job| !job.alone()) {
-        let ran = savepoint(connection, &mut *job);
+    while let Some(mut job) = jobs.pop_front_if(|job| job.kind() != Kind::Alone) {
+        let ran = match job.kind() {
+            Kind::One => one(connection, &mut *job),
+            Kind::Whole | Kind::Alone => savepoint(connection, &mut *job),
+        };
         done.push(job);
         ran?;
     }
@@ -224,6 +248,15 @@ fn savepoint(connection: &Connection, job: &mut dyn Job) -> rusqlite::Result<()>
         control(connection, "ROLLBACK TO job")?;
     }
     control(connection, "RELEASE job")
+}
+
+/// An `Err` means that the transaction itself is gone.
+fn one(connection: &Connection, job: &mut dyn Job) -> rusqlite::Result<()> {
+    if !job.run(connection) && connection.is_autocommit() {
+        let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_ABORT_ROLLBACK);
+        return Err(rusqlite::Error::SqliteFailure(code, None));
+    }
+    Ok(())
 }
 
 fn control(connection: &Connection, sql: &'static str) -> rusqlite::Result<()> {
@@ -329,6 +362,40 @@ mod tests {
         assert!(matches!(losing.await.unwrap(), Err(StoreError::Backend(_))));
         after.await.unwrap().unwrap();
         assert_eq!(all(&writer).await, [2]);
+    }
+
+    #[tokio::test]
+    async fn a_job_of_one_statement_fails_by_itself_or_with_its_transaction() {
+        let writer = writer();
+        put(&writer, 1).await.unwrap();
+        let release = hold(&writer).await;
+        let before = queue(&writer, insert(2)).await;
+        let one = |work: fn(&Connection) -> Result<(), SqlError>| {
+            let writer = writer.clone();
+            tokio::spawn(async move { writer.run_one(work).await })
+        };
+        let duplicate = one(|c| insert(1)(c));
+        tokio::task::yield_now().await;
+        let after = queue(&writer, insert(3)).await;
+        drop(release);
+        before.await.unwrap().unwrap();
+        assert!(duplicate.await.unwrap().is_err());
+        after.await.unwrap().unwrap();
+        assert_eq!(all(&writer).await, [1, 2, 3]);
+
+        let release = hold(&writer).await;
+        let lost = queue(&writer, insert(4)).await;
+        let losing = one(|c| {
+            c.execute_batch("ROLLBACK")?;
+            insert(1)(c)
+        });
+        tokio::task::yield_now().await;
+        let next = queue(&writer, insert(5)).await;
+        drop(release);
+        assert!(lost.await.unwrap().is_err(), "its transaction is gone");
+        assert!(losing.await.unwrap().is_err());
+        next.await.unwrap().unwrap();
+        assert_eq!(all(&writer).await, [1, 2, 3, 5]);
     }
 
     #[tokio::test]
