@@ -76,9 +76,12 @@ impl Table {
 /// Rows of a table.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
-    /// One JSON object each, its members named as the columns, the same on every database.
+    /// One JSON object each, its members named as the columns, the same on every database. An absent member is SQL's
+    /// NULL, flags are booleans, columns of JSON are that JSON itself (`null` is JSON's), times are RFC 3339, bytes are in
+    /// base64. A turn is its `id` and its `record`, as the API shows it. What a database derives from these is not among
+    /// them, and neither is the process that ran an execution.
     pub rows: Vec<Value>,
-    /// Where the next rows begin; absent when these were the last.
+    /// Where the next rows begin; absent when these were the last. Rows come in the order of their primary key.
     pub next: Option<String>,
 }
 
@@ -89,7 +92,8 @@ pub trait Transfer: Send + Sync {
     /// their own tools for this refuse and name them.
     async fn backup(&self, to: &Path) -> Result<()>;
 
-    /// Rows of a table from `from` on (from the first without), at most `limit`.
+    /// Rows of a table from `from` on (from the first without), at most `limit`. A row that cannot be read is logged and
+    /// left out.
     async fn export_rows(&self, table: Table, from: Option<&str>, limit: u32) -> Result<Rows>;
 
     /// Writes rows of another database, in one transaction. A row that is here already stays as it is here. Returns how

@@ -1,8 +1,8 @@
 //! What every [`store::Database`] must do, as cases that run on any implementation.
 //!
 //! `testkit::store_contract!(crate::fresh)` makes one test of each case. `fresh` is an async function without
-//! arguments that returns the [`Place`] of an empty database as a `Box<dyn Place>`. Cases know nothing of the database
-//! behind the trait.
+//! arguments that returns the [`Place`] of an empty database as an `Option<Box<dyn Place>>`; without one (no server is
+//! there) the case is skipped. Cases know nothing of the database behind the trait.
 #![expect(
     clippy::unwrap_used,
     clippy::assigning_clones,
@@ -176,6 +176,7 @@ macro_rules! store_contract {
                 approvals_claims_and_artifacts_go_with_their_execution
                 artifacts_go_by_their_own_age
                 bytes_are_bounded
+                bytes_are_those_of_executions
                 nothing_is_asked_and_nothing_goes
                 space_is_given_back_until_there_is_none
             }
@@ -206,7 +207,7 @@ macro_rules! store_contract {
         $(mod $module {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $case() {
-                let place = $fresh().await;
+                let Some(place) = $fresh().await else { return };
                 $crate::store_contract::$module::$case(place.open().await).await;
             })*
         })*
@@ -215,7 +216,8 @@ macro_rules! store_contract {
         $(mod $module {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $case() {
-                $crate::store_contract::$module::$case($fresh().await, $fresh().await).await;
+                let (Some(one), Some(two)) = ($fresh().await, $fresh().await) else { return };
+                $crate::store_contract::$module::$case(one, two).await;
             })*
         })*
     };

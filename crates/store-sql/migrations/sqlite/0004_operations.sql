@@ -94,9 +94,9 @@ CREATE TABLE management_tokens (
 ALTER TABLE skill_executions ADD COLUMN instance TEXT;
 
 -- Newest first means by time, and rows of one time by the order in which they were written, which is rowid, the hidden
--- last column of every index. So every filter is one index, a bound of time is a range in it, and entries are short. A
--- third column is what is often asked for together with the first one: it is looked at without reading the row, and
--- costs only that rows of one moment are sorted.
+-- last column of every index. So every filter is one index, a bound of time is a range in it, and entries are short. Further
+-- columns are what is often asked for together with the first one: they are looked at without reading the row, and cost
+-- only that rows of one moment are sorted.
 DROP INDEX executions_skill;
 DROP INDEX executions_owner;
 DROP INDEX executions_created;
@@ -112,7 +112,8 @@ CREATE INDEX executions_session ON skill_executions (session_id, created_ns) WHE
 CREATE INDEX executions_turn ON skill_executions (turn_id, created_ns) WHERE turn_id IS NOT NULL;
 CREATE INDEX executions_name ON skill_executions (skill_name, created_ns, api_key_id);
 CREATE INDEX executions_door ON skill_executions (door, created_ns);
-CREATE INDEX executions_rare ON skill_executions (status, created_ns, api_key_id) WHERE status <> 'success';
+CREATE INDEX executions_rare ON skill_executions (status, created_ns, api_key_id, skill_id, skill_name)
+    WHERE status <> 'success';
 
 -- When its execution was created, so that pages of one state come from an index in their order too.
 ALTER TABLE approvals ADD COLUMN asked_ns INTEGER NOT NULL DEFAULT 0;

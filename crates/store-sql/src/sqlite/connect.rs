@@ -93,3 +93,23 @@ fn switch_to_wal(connection: &Connection) -> Result<(), SqlError> {
 fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_of_the_file_are_as_asked_for() {
+        for (synchronous, expected) in [(Synchronous::Normal, 1), (Synchronous::Full, 2)] {
+            let folder = tempfile::tempdir().unwrap();
+            let connection = read_write(&folder.path().join("x.db"), synchronous).unwrap();
+            let number =
+                |name: &str| -> i64 { connection.pragma_query_value(None, name, |row| row.get(0)).unwrap() };
+            assert_eq!(number("synchronous"), expected);
+            assert_eq!(number("auto_vacuum"), 2, "a new file can give space back");
+            assert_eq!(number("foreign_keys"), 1);
+            let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
+            assert_eq!(mode, "wal");
+        }
+    }
+}

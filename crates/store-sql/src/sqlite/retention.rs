@@ -156,12 +156,18 @@ fn pragma(connection: &Connection, name: &'static str) -> Result<u64, SqlError> 
     Ok(count(connection.pragma_query_value(None, name, |row| row.get(0))?))
 }
 
-/// Bytes of the history: what is used of the file without what is known to be something else.
+/// Bytes of the executions: what is used of the file without what is something else. Nothing is read for it but what
+/// indexes hold, and the newest few turns and audit entries, which stand for the others.
 fn bytes(connection: &Connection) -> Result<u64, SqlError> {
     let used = pragma(connection, "page_count")?.saturating_sub(pragma(connection, "freelist_count")?);
     let sql = "SELECT (SELECT coalesce(sum(bytes), 0) FROM artifacts)
-        + (SELECT coalesce(sum(bytes), 0) FROM kept_rounds WHERE expired = 0)";
-    let other: i64 = connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
+        + (SELECT coalesce(sum(bytes), 0) FROM kept_rounds WHERE expired = 0)
+        + (SELECT count(*) FROM turns) * (SELECT CAST(coalesce(avg(size), 0) AS INTEGER) FROM
+            (SELECT octet_length(summary) + octet_length(details) + ?1 AS size FROM turns ORDER BY rowid DESC LIMIT 200))
+        + (SELECT count(*) FROM audit) * (SELECT CAST(coalesce(avg(size), 0) AS INTEGER) FROM
+            (SELECT coalesce(octet_length(before), 0) + coalesce(octet_length(after), 0) + ?1 AS size
+            FROM audit ORDER BY rowid DESC LIMIT 200))";
+    let other: i64 = connection.prepare_cached(sql)?.query_row([signed(ROW)], |row| row.get(0))?;
     Ok((used * pragma(connection, "page_size")?).saturating_sub(count(other)))
 }
 

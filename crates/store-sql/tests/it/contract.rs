@@ -21,9 +21,9 @@ impl Place for File {
     }
 }
 
-async fn fresh() -> Box<dyn Place> {
+async fn fresh() -> Option<Box<dyn Place>> {
     let (folder, path) = crate::folder();
-    Box::new(File { _folder: folder, path })
+    Some(Box::new(File { _folder: folder, path }))
 }
 
 testkit::store_contract!(crate::contract::fresh);

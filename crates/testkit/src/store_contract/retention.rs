@@ -182,6 +182,22 @@ pub async fn bytes_are_bounded(store: Arc<dyn Database>) {
     assert_eq!(store.prune(&roomy).await.unwrap(), Pruned::default());
 }
 
+/// Large turns take no room from executions.
+pub async fn bytes_are_those_of_executions(store: Arc<dyn Database>) {
+    let row = ended(&store, OLD).await;
+    let candidate =
+        |n: u32| domain::TurnCandidate { skill: format!("skill-{n}@1.0.0"), score: Some(1), skipped: None };
+    for _ in 0..200 {
+        let candidates = (0..200).map(candidate).collect();
+        store.record_turn(TurnRecord { candidates, ..sample::turn() }).await.unwrap();
+    }
+    let size = store.history_size().await.unwrap();
+    assert!(size.bytes < 1_000_000, "{size:?}");
+    let prune = Prune { keep_bytes: Some(1_000_000), ..batch(100) };
+    assert_eq!(store.prune(&prune).await.unwrap(), Pruned::default());
+    assert_eq!(left(&store).await, [row.id]);
+}
+
 /// Absent bounds remove nothing, and neither does an empty batch.
 pub async fn nothing_is_asked_and_nothing_goes(store: Arc<dyn Database>) {
     assert_eq!(store.prune(&batch(100)).await.unwrap(), Pruned::default());
