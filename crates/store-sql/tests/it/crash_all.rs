@@ -58,7 +58,7 @@ async fn is_kept(store: &SqliteStore, id: &str, word: &str) -> bool {
         "turn" => store.turn(id).await.unwrap().is_some(),
         "token" => store.token_by_hash(id).await.unwrap().is_some(),
         "set" => store.load_skills().await.unwrap().sets.iter().any(|set| set.name == id),
-        other => panic!("nothing is called {other}"),
+        other => unreachable!("nothing is called {other}"),
     }
 }
 
