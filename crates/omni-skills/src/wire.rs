@@ -90,7 +90,7 @@ pub(crate) async fn build(
     let app = App {
         registry: Arc::new(registry),
         executor: Arc::new(executor),
-        keyring: Keyring::new(Arc::clone(&store)),
+        keyring: Keyring::new(database.clone()),
         turns: TurnJournal::new(database.clone()),
         store: database,
         unavailable: Arc::new(builtins.unavailable().into_iter().collect()),

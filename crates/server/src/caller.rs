@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use domain::{ApiKey, KeyLimits, KeySettings, OnDisconnect, Policy, Scope, TurnBudgets};
+use domain::{ApiKey, KeyLimits, KeySettings, ManagementToken, OnDisconnect, Policy, Scope, TurnBudgets};
 use executor::{Decider, OwnerLimits};
 
 /// The authenticated caller of a request.
 #[derive(Clone, Debug)]
 pub enum Caller {
-    /// The management token.
+    /// The management token of the configuration.
     Management,
+    /// A named management token; what it may do stands in its scopes.
+    Token(Arc<ManagementToken>),
     /// An API key that is not revoked.
     Key(Arc<ApiKey>),
     /// Nobody known, where the anonymous rules of spec 07 allow it.
@@ -25,16 +27,19 @@ impl Caller {
     pub fn owner(&self) -> &str {
         match self {
             Self::Management => "management",
+            Self::Token(token) => &token.id,
             Self::Key(key) => &key.id,
             Self::Anonymous => "anonymous",
         }
     }
 
-    /// Whether the caller has this scope; `manage` includes all.
+    /// Whether the caller has this scope; `manage` includes all. The rules stand in [`crate::authorise`].
     pub fn may(&self, scope: Scope) -> bool {
+        let has = |scopes: &[Scope]| scopes.contains(&scope) || scopes.contains(&Scope::Manage);
         match self {
             Self::Management => true,
-            Self::Key(key) => key.scopes.contains(&scope) || key.scopes.contains(&Scope::Manage),
+            Self::Token(token) => has(&token.scopes),
+            Self::Key(key) => has(&key.scopes),
             Self::Anonymous => Self::ANONYMOUS.contains(&scope),
         }
     }
@@ -44,9 +49,9 @@ impl Caller {
         self.may(Scope::Manage)
     }
 
-    /// What it is when it decides about a waiting call. A key with all scopes is still a key.
+    /// What it is when it decides about a waiting call. A token is a person's; a key with all scopes is still a key.
     pub fn decider(&self) -> Option<Decider> {
-        let is_token = matches!(self, Self::Management);
+        let is_token = matches!(self, Self::Management | Self::Token(_));
         self.may(Scope::ApproveSkills).then(|| Decider { id: self.owner().to_owned(), is_token })
     }
 
@@ -54,7 +59,7 @@ impl Caller {
     fn settings(&self) -> Option<&KeySettings> {
         match self {
             Self::Key(key) => Some(&key.settings),
-            Self::Management | Self::Anonymous => None,
+            Self::Management | Self::Token(_) | Self::Anonymous => None,
         }
     }
 

@@ -1,6 +1,6 @@
-//! API keys as the gateway asks for them on every request: a short-lived view of the store.
+//! API keys and management tokens as the gateway asks for them on every request: a short-lived view of the store.
 //!
-//! Every write of a key in this process goes through here, so that a revoked key stops at once. Secrets are never
+//! Every write of one in this process goes through here, so that a revoked one stops at once. Secrets are never
 //! kept, only their hashes.
 
 use std::collections::HashMap;
@@ -8,8 +8,8 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use domain::{ApiKey, KeySettings};
-use store::{KeyUpdate, NewKey, Store, StoreError};
+use domain::{ApiKey, KeySettings, ManagementToken};
+use store::{Database, KeyUpdate, NewKey, StoreError};
 
 /// How long a write of another process may go unnoticed.
 const FRESH: Duration = Duration::from_secs(5);
@@ -34,7 +34,7 @@ pub fn new_secret(prefix: &str) -> io::Result<String> {
 
 /// The keys.
 pub struct Keyring {
-    store: Arc<dyn Store>,
+    store: Arc<dyn Database>,
     seen: Mutex<Seen>,
     /// Held while settings are read and written again.
     settings: tokio::sync::Mutex<()>,
@@ -44,14 +44,46 @@ pub struct Keyring {
 struct Seen {
     /// Counts writes: what was read before one must not be remembered after it.
     generation: u64,
-    by_hash: HashMap<String, (Option<Arc<ApiKey>>, Instant)>,
+    keys: Remembered<ApiKey>,
+    tokens: Remembered<ManagementToken>,
     any: Option<(bool, Instant)>,
-    touched: HashMap<String, Instant>,
+    touched: HashMap<Used, Instant>,
+}
+
+/// What was found by the hash of a secret, and what was not.
+struct Remembered<T>(HashMap<String, (Option<Arc<T>>, Instant)>);
+
+impl<T> Default for Remembered<T> {
+    fn default() -> Self {
+        Self(HashMap::new())
+    }
+}
+
+impl<T> Remembered<T> {
+    /// What is known of a secret, where it was read lately.
+    fn get(&self, hash: &str) -> Option<Option<Arc<T>>> {
+        let (found, read) = self.0.get(hash)?;
+        (read.elapsed() < FRESH).then(|| found.clone())
+    }
+
+    fn put(&mut self, hash: String, found: Option<Arc<T>>) {
+        if self.0.len() >= REMEMBERED {
+            self.0.clear();
+        }
+        self.0.insert(hash, (found, Instant::now()));
+    }
+}
+
+/// A credential that was used, by its id.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Used {
+    Key(String),
+    Token(String),
 }
 
 impl Keyring {
     /// A view of this store's keys.
-    pub fn new(store: Arc<dyn Store>) -> Self {
+    pub fn new(store: Arc<dyn Database>) -> Self {
         Self { store, seen: Mutex::default(), settings: tokio::sync::Mutex::default() }
     }
 
@@ -65,22 +97,35 @@ impl Keyring {
         let hash = hash_secret(secret);
         let generation = {
             let seen = self.seen();
-            if let Some((key, read)) = seen.by_hash.get(&hash)
-                && read.elapsed() < FRESH
-            {
-                return Ok(key.clone());
+            if let Some(known) = seen.keys.get(&hash) {
+                return Ok(known);
             }
             seen.generation
         };
         let key = self.store.key_by_hash(&hash).await?.filter(|k| !k.revoked).map(Arc::new);
         let mut seen = self.seen();
         if seen.generation == generation {
-            if seen.by_hash.len() >= REMEMBERED {
-                seen.by_hash.clear();
-            }
-            seen.by_hash.insert(hash, (key.clone(), Instant::now()));
+            seen.keys.put(hash, key.clone());
         }
         Ok(key)
+    }
+
+    /// The named management token of this secret.
+    pub(crate) async fn find_token(&self, secret: &str) -> Result<Option<Arc<ManagementToken>>, StoreError> {
+        let hash = hash_secret(secret);
+        let generation = {
+            let seen = self.seen();
+            if let Some(known) = seen.tokens.get(&hash) {
+                return Ok(known);
+            }
+            seen.generation
+        };
+        let token = self.store.token_by_hash(&hash).await?.map(Arc::new);
+        let mut seen = self.seen();
+        if seen.generation == generation {
+            seen.tokens.put(hash, token.clone());
+        }
+        Ok(token)
     }
 
     /// Whether there is or ever was a key: from then on nobody is anonymous.
@@ -101,20 +146,25 @@ impl Keyring {
         Ok(any)
     }
 
-    /// Notes the use of a key, off the request's path and not on every request.
-    pub(crate) fn touch(&self, id: &str) {
+    /// Notes the use of a credential, off the request's path and not on every request.
+    pub(crate) fn touch(&self, used: Used) {
         let now = Instant::now();
         {
             let mut seen = self.seen();
-            if seen.touched.get(id).is_some_and(|last| now.duration_since(*last) < TOUCH_EVERY) {
+            if seen.touched.get(&used).is_some_and(|last| now.duration_since(*last) < TOUCH_EVERY) {
                 return;
             }
-            seen.touched.insert(id.to_owned(), now);
+            seen.touched.insert(used.clone(), now);
         }
-        let (store, id) = (Arc::clone(&self.store), id.to_owned());
+        let store = Arc::clone(&self.store);
         tokio::spawn(async move {
-            if let Err(error) = store.touch_key(&id, &crate::api::now()).await {
-                tracing::debug!(%error, "the last use of a key was not written");
+            let now = crate::api::now();
+            let noted = match &used {
+                Used::Key(id) => store.touch_key(id, &now).await,
+                Used::Token(id) => store.touch_token(id, &now).await,
+            };
+            if let Err(error) = noted {
+                tracing::debug!(%error, "the last use of a credential was not written");
             }
         });
     }
@@ -152,6 +202,20 @@ impl Keyring {
     pub(crate) async fn delete(&self, id: &str) -> Result<(), StoreError> {
         self.store.set_value(HAD_KEYS, "true").await?;
         let gone = self.store.delete_key(id).await;
+        self.forget();
+        gone
+    }
+
+    /// Writes a new management token.
+    pub async fn create_token(&self, token: &ManagementToken, secret: &str) -> Result<(), StoreError> {
+        let written = self.store.create_token(token, &hash_secret(secret)).await;
+        self.forget();
+        written
+    }
+
+    /// Removes a management token; it stops at once.
+    pub async fn delete_token(&self, id: &str) -> Result<(), StoreError> {
+        let gone = self.store.delete_token(id).await;
         self.forget();
         gone
     }

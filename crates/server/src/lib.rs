@@ -5,6 +5,7 @@
 
 mod api;
 mod app;
+mod authorise;
 mod caller;
 mod error;
 mod http;

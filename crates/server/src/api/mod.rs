@@ -11,7 +11,6 @@ pub(crate) mod openapi;
 pub(crate) mod settings;
 pub(crate) mod skills;
 
-mod owner;
 mod page;
 
 /// Now, RFC 3339 UTC with milliseconds: of one length, so that text order is time order.

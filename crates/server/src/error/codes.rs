@@ -44,7 +44,7 @@ codes! {
     BrokenBody           "broken_body"            BAD_REQUEST            "The request body broke off.";
     MissingCredential    "missing_credential"     UNAUTHORIZED           "The request needs an API key or the management token.";
     InvalidCredential    "invalid_credential"     UNAUTHORIZED           "The API key or token is unknown or revoked.";
-    MissingScope         "missing_scope"          FORBIDDEN              "The API key lacks the scope that the message names.";
+    MissingScope         "missing_scope"          FORBIDDEN              "The API key or token lacks the scope that the message names.";
     ForeignOwner         "foreign_owner"          FORBIDDEN              "`apiKeyId` names somebody else; only management may do that.";
     HostRefused          "host_refused"           FORBIDDEN              "The Host is not one that this gateway answers to.";
     OriginRefused        "origin_refused"         FORBIDDEN              "The request comes from a page of another site.";

@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Response};
 use domain::Scope;
 
 use super::middleware::authenticate::Login;
+use crate::authorise::{Denied, Resource, authorise};
 use crate::caller::Caller;
 use crate::error::{ApiError, Code};
 
@@ -45,14 +46,10 @@ fn extension(caller: Caller) -> axum::http::Extensions {
 fn admit(access: Access, request: &Request) -> Result<Option<Caller>, ApiError> {
     let Access::Needs(scope) = access else { return Ok(None) };
     let caller = logged_in(request)?;
-    if caller.may(scope) {
-        return Ok(Some(caller));
-    }
-    let scope = scope.as_str();
-    match caller {
-        // An anonymous caller is asked who it is; a known one is told what it lacks.
-        Caller::Anonymous => Err(unknown(request)),
-        _ => Err(ApiError::new(Code::MissingScope, format!("the API key lacks the scope `{scope}`"))),
+    match authorise(&caller, scope, Resource::Common) {
+        Ok(()) => Ok(Some(caller)),
+        Err(Denied::Stranger) => Err(unknown(request)),
+        Err(denied) => Err(denied.into()),
     }
 }
 
@@ -72,15 +69,15 @@ pub(crate) fn logged_in(request: &Request) -> Result<Caller, ApiError> {
 pub(crate) fn known(request: &Request) -> Result<(), ApiError> {
     match logged_in(request)? {
         Caller::Anonymous => Err(unknown(request)),
-        Caller::Management | Caller::Key(_) => Ok(()),
+        Caller::Management | Caller::Token(_) | Caller::Key(_) => Ok(()),
     }
 }
 
 fn unknown(request: &Request) -> ApiError {
-    let wanted = "an API key (`Authorization: Bearer osk_...` or `x-omni-key`) or the management token";
     if request.headers().contains_key(header::AUTHORIZATION) {
-        let message = format!("the credential is not one of this gateway; this needs {wanted}");
+        let message =
+            "the credential is not one of this gateway; this needs an API key or the management token";
         return ApiError::unauthorized(Code::InvalidCredential, message);
     }
-    ApiError::unauthorized(Code::MissingCredential, format!("this needs {wanted}"))
+    Denied::Stranger.into()
 }

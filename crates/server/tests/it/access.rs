@@ -1,9 +1,11 @@
 //! Every route of the route list against every kind of credential: a new route cannot be forgotten.
+//!
+//! What a caller asks for is somebody else's wherever the path names a thing that has an owner.
 
 use axum::http::{Method, StatusCode};
-use domain::Scope;
-use serde_json::json;
-use server::{Access, route_list};
+use domain::{ManagementToken, Scope, ids};
+use serde_json::{Value, json};
+use server::{Access, openapi, route_list};
 
 use crate::harness::{Answer, Gateway, TOKEN, request};
 
@@ -51,6 +53,113 @@ async fn each_route_asks_for_what_the_list_says() {
         }
         assert!(let_in(&try_route(&gateway, TOKEN, method, path).await), "{what}");
     }
+}
+
+/// Paths that name a thing with an owner, with the code of the answer to anybody else.
+const OWNED: &[(&str, &str)] = &[("/api/skills/executions/{id}", "execution_not_found")];
+
+/// An execution of a key, and that key.
+async fn somebodys_execution(gateway: &Gateway) -> (String, String) {
+    gateway.install("echo", json!({})).await.ok();
+    let (_, secret) = gateway.key("somebody", &["execute:skills", "read:skills"]).await;
+    let body = json!({"skillName": "echo", "input": {"text": "mine"}});
+    let ran = gateway.call(&secret, "POST", "/api/skills/executions", Some(body)).await.ok();
+    (ran["execution"]["id"].as_str().unwrap().to_owned(), secret)
+}
+
+#[tokio::test]
+async fn what_belongs_to_somebody_is_not_there_for_others() {
+    let gateway = Gateway::start().await;
+    let (id, owner) = somebodys_execution(&gateway).await;
+    for route in route_list() {
+        let Access::Needs(scope) = route.access else { continue };
+        let ours = route.path.starts_with("/api") && route.path.contains('{') && scope != Scope::Manage;
+        if !ours {
+            continue;
+        }
+        let what = format!("{} {}", route.method, route.path);
+        let owned = OWNED.iter().find(|(path, _)| route.path.starts_with(path));
+        let (_, code) = owned.unwrap_or_else(|| panic!("{what}: whose is it? Say so in OWNED"));
+        let path = route.path.replace("{id}", &id);
+        let body = (route.method != Method::GET).then(|| json!({}));
+        let (_, foreign) = gateway.key("foreign", &[scope.as_str()]).await;
+        gateway.call(&foreign, route.method.as_str(), &path, body.clone()).await.expect(404, code);
+        if route.method == Method::GET {
+            for credential in [owner.as_str(), TOKEN] {
+                gateway.call(credential, "GET", &path, None).await.ok();
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn nobody_but_management_names_somebody_else() {
+    let gateway = Gateway::start().await;
+    let (_, owner) = somebodys_execution(&gateway).await;
+    let mut tried = 0;
+    for route in route_list().iter().filter(|route| route.path.starts_with("/api")) {
+        let Access::Needs(scope) = route.access else { continue };
+        if scope == Scope::Manage {
+            continue;
+        }
+        let method = route.method.as_str();
+        let operation = &openapi()["paths"][route.path][method.to_ascii_lowercase()];
+        let in_query =
+            operation["parameters"].as_array().into_iter().flatten().any(|p| p["name"] == "apiKeyId");
+        let content = &operation["requestBody"]["content"]["application/json"];
+        let in_body = content["schema"]["properties"].get("apiKeyId").is_some();
+        if !in_query && !in_body {
+            continue;
+        }
+        let (own_id, foreign) = gateway.key("foreign", &[scope.as_str()]).await;
+        for named in ["system", "management", "anonymous", "018f0000-0000-7000-8000-000000000000"] {
+            let path =
+                if in_query { format!("{}?apiKeyId={named}", route.path) } else { route.path.to_owned() };
+            let body = in_body.then(|| with(&content["example"], "apiKeyId", named));
+            gateway.call(&foreign, method, &path, body.clone()).await.expect(403, "foreign_owner");
+            tried += 1;
+        }
+        let path = if in_query { format!("{}?apiKeyId={own_id}", route.path) } else { route.path.to_owned() };
+        let body = in_body.then(|| with(&content["example"], "apiKeyId", &own_id));
+        assert!(let_in(&gateway.call(&foreign, method, &path, body).await), "{method} {path}");
+    }
+    assert!(tried >= 8, "the document names `apiKeyId` in two operations at least");
+    drop(owner);
+}
+
+fn with(body: &Value, member: &str, value: &str) -> Value {
+    let mut body = body.clone();
+    body[member] = value.into();
+    body
+}
+
+#[tokio::test]
+async fn a_named_token_may_what_its_scopes_say_and_stops_at_once() {
+    let gateway = Gateway::start().await;
+    let (id, _) = somebodys_execution(&gateway).await;
+    let token = |scopes: &[Scope]| ManagementToken {
+        id: ids::new_id(),
+        name: format!("token {}", ids::new_id()),
+        scopes: scopes.to_vec(),
+        created_at: "2026-01-01T00:00:00.000Z".to_owned(),
+        last_used_at: None,
+    };
+    let one = format!("/api/skills/executions/{id}");
+    gateway.call("omt_all", "GET", "/api/keys", None).await.expect(401, "invalid_credential");
+    let all = token(&[Scope::Manage]);
+    gateway.app.keyring.create_token(&all, "omt_all").await.unwrap();
+    gateway.call("omt_all", "GET", "/api/keys", None).await.ok();
+    gateway.call("omt_all", "GET", &one, None).await.ok();
+    let reader = token(&[Scope::ReadSkills]);
+    gateway.app.keyring.create_token(&reader, "omt_reader").await.unwrap();
+    let told = gateway.call("omt_reader", "GET", "/api/keys", None).await.expect(403, "missing_scope");
+    assert!(told.json()["error"].as_str().unwrap().contains("manage"));
+    // Without `manage` it acts as itself.
+    gateway.call("omt_reader", "GET", &one, None).await.expect(404, "execution_not_found");
+    let page = gateway.call("omt_reader", "GET", "/api/skills/executions", None).await.ok();
+    assert_eq!(page["total"], 0);
+    gateway.app.keyring.delete_token(&all.id).await.unwrap();
+    gateway.call("omt_all", "GET", "/api/keys", None).await.expect(401, "invalid_credential");
 }
 
 #[tokio::test]

@@ -156,7 +156,7 @@ impl Gateway {
         let app = Arc::new(App {
             registry: Arc::new(Registry::load(Arc::clone(&store), known).await.unwrap()),
             executor: Arc::new(Executor::new(setup.executor, Arc::clone(&store), handlers)),
-            keyring: Keyring::new(Arc::clone(&store)),
+            keyring: Keyring::new(database.clone()),
             turns: server::TurnJournal::new(database.clone()),
             store: database,
             unavailable: Arc::new(BTreeMap::from([("file_write".to_owned(), "no workspace".to_owned())])),

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use axum::extract::{FromRequest as _, Request, State};
 use axum::http::header;
 use axum::{Extension, Json};
-use domain::{Door, Execution, Policy};
+use domain::{Door, Execution, Policy, Scope};
 use executor::{Decider, OwnerLimits, Run};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
+use crate::authorise::Denied;
 use crate::caller::Caller;
 use crate::error::{ApiError, Code};
 use crate::http::{Fields, Id, Object};
@@ -47,7 +48,7 @@ pub(crate) async fn approve(
     let input = body.value("input");
     body.finish()?;
     let by = decider(&caller)?;
-    let row = super::list::visible(&app, &caller, &id).await?;
+    let row = super::list::visible(&app, &caller, Scope::ApproveSkills, &id).await?;
     let run = run(&app, &row, input).await?;
     let execution = app.executor.approve(&id, run, &by).await?;
     Ok(Json(json!({"execution": execution})))
@@ -80,7 +81,7 @@ pub(crate) async fn deny(
     });
     body.finish()?;
     let by = decider(&caller)?;
-    super::list::visible(&app, &caller, &id).await?;
+    super::list::visible(&app, &caller, Scope::ApproveSkills, &id).await?;
     let execution = app.executor.deny(&id, reason.filter(|r| !r.is_empty()), &by).await?;
     Ok(Json(json!({"execution": execution})))
 }
@@ -97,12 +98,11 @@ async fn body(request: Request) -> Result<Map<String, Value>, ApiError> {
 }
 
 fn decider(caller: &Caller) -> Result<Decider, ApiError> {
-    // The route list has asked for the scope already.
-    let missing = || ApiError::new(Code::MissingScope, "the API key lacks the scope `approve:skills`");
-    caller.decider().ok_or_else(missing)
+    caller.decider().ok_or_else(|| Denied::Lacks(Scope::ApproveSkills).into())
 }
 
-/// Whether custom skills run for the owner of a call, and its limits; a key that is gone has no calls any more.
+/// Whether custom skills run for the owner of a call, and its limits; a key or token that is gone has no calls any
+/// more.
 async fn custom_allowed(app: &App, owner: &str) -> Result<(bool, OwnerLimits), ApiError> {
     if uuid::Uuid::parse_str(owner).is_err() {
         return Ok((true, OwnerLimits::default()));
@@ -113,7 +113,11 @@ async fn custom_allowed(app: &App, owner: &str) -> Result<(bool, OwnerLimits), A
         let message = "the API key whose call this is has been revoked; deny the call";
         ApiError::new(Code::OwnerRevoked, message)
     };
-    key.map(|key| (key.custom_skill_execution_enabled, OwnerLimits::from(&key.settings))).ok_or_else(revoked)
+    if let Some(key) = key {
+        return Ok((key.custom_skill_execution_enabled, OwnerLimits::from(&key.settings)));
+    }
+    let is_token = app.store.tokens().await?.iter().any(|token| token.id == owner);
+    is_token.then(|| (true, OwnerLimits::default())).ok_or_else(revoked)
 }
 
 async fn run(app: &App, row: &Execution, input: Option<Value>) -> Result<Run, ApiError> {

@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::{Extension, Json};
-use domain::{ApprovalState, Door, Execution, Status};
+use domain::{ApprovalState, Door, Execution, Scope, Status};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use store::{ExecutionFilter, Page};
 
 use crate::api::page::page;
-use crate::api::{owner, rfc3339};
+use crate::api::rfc3339;
 use crate::app::App;
+use crate::authorise::{Resource, acting_for, authorise, owner_of_list};
 use crate::caller::Caller;
 use crate::error::{ApiError, Code};
 use crate::http::{Fields, Id};
@@ -68,12 +69,11 @@ pub(crate) async fn list(
     };
     let wanted = page(&mut query);
     query.finish()?;
-    let named = owner::named(&caller, named)?;
     // Whoever decides sees what waits, whose ever it is.
-    let sees_all = caller.is_management()
-        || (filter.approval == Some(ApprovalState::Waiting) && caller.decider().is_some());
-    let own = (!sees_all).then(|| caller.owner().to_owned());
-    let filter = ExecutionFilter { api_key_id: own.or(named), ..filter };
+    let waits = filter.approval == Some(ApprovalState::Waiting);
+    let all_that_waits = waits && authorise(&caller, Scope::ApproveSkills, Resource::Common).is_ok();
+    let owner = if all_that_waits { acting_for(&caller, named)? } else { owner_of_list(&caller, named)? };
+    let filter = ExecutionFilter { api_key_id: owner, ..filter };
     Ok(Json(app.executor.list_executions(&filter, wanted).await?))
 }
 
@@ -90,22 +90,29 @@ pub(crate) async fn get(
     Extension(caller): Extension<Caller>,
     Id(id): Id,
 ) -> Result<Json<Value>, ApiError> {
-    let execution = visible(&app, &caller, &id).await?;
+    let execution = visible(&app, &caller, Scope::ReadSkills, &id).await?;
     Ok(Json(json!({"execution": execution})))
 }
 
 /// The row, if the caller may see it: its own, one that asked for a person's word where it may give that, or any.
-pub(super) async fn visible(app: &App, caller: &Caller, id: &str) -> Result<Execution, ApiError> {
+pub(super) async fn visible(
+    app: &App,
+    caller: &Caller,
+    scope: Scope,
+    id: &str,
+) -> Result<Execution, ApiError> {
     let found = app.executor.get_execution(id).await?;
-    let may_see = |e: &Execution| {
-        caller.is_management()
-            || e.api_key_id == caller.owner()
-            || (e.approval.is_some() && caller.decider().is_some())
-    };
-    found.filter(may_see).ok_or_else(|| {
+    let may = |row: &Execution| may(caller, scope, &row.api_key_id, row.approval.is_some());
+    found.filter(may).ok_or_else(|| {
         let id = domain::text::excerpt(id, 60);
         ApiError::new(Code::ExecutionNotFound, format!("no execution `{id}` of yours"))
     })
+}
+
+/// Whether the caller may see an execution, or decide about it.
+pub(super) fn may(caller: &Caller, scope: Scope, owner: &str, asked: bool) -> bool {
+    let resource = if asked { Resource::Asked(owner) } else { Resource::Of(owner) };
+    authorise(caller, scope, resource).is_ok()
 }
 
 fn time(text: &str) -> Result<String, &'static str> {

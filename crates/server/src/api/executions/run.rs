@@ -16,8 +16,8 @@ use registry::{Entry, ResolveError, Snapshot};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::api::owner;
 use crate::app::App;
+use crate::authorise::acting_for;
 use crate::caller::Caller;
 use crate::error::{ApiError, Code};
 use crate::http::{Fields, Object, idempotency_key};
@@ -72,7 +72,7 @@ pub(crate) async fn run(
     let key = idempotency_key(request.headers()).map_err(|e| ApiError::new(Code::BadHeader, e))?;
     let Object(body) = Object::from_request(request, &()).await?;
     let asked = read(Fields::from(body))?;
-    let named = owner::named(&caller, asked.api_key_id)?;
+    let named = acting_for(&caller, asked.api_key_id)?;
     let snapshot = app.registry.current();
     let entry = match &named {
         None if caller.is_management() => of_anybody(&snapshot, caller.owner(), &asked.skill)?,

@@ -11,12 +11,13 @@ use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::sse::{self, KeepAlive, Sse};
-use domain::{ApprovalState, limits};
+use domain::{ApprovalState, Scope, limits};
 use executor::{Decider, Event, Heard, Subscription};
 use futures_util::stream::{self, Stream, StreamExt as _};
 use serde_json::json;
 use store::{ExecutionFilter, PageRequest};
 
+use super::list::may;
 use crate::app::App;
 use crate::caller::Caller;
 use crate::error::ApiError;
@@ -96,10 +97,7 @@ impl Listener {
     }
 
     fn may_hear(&self, event: &Event) -> bool {
-        let caller = &self.caller;
-        caller.is_management()
-            || event.api_key_id == caller.owner()
-            || (event.approval.is_some() && caller.decider().is_some())
+        may(&self.caller, Scope::ReadSkills, &event.api_key_id, event.approval.is_some())
     }
 }
 

@@ -16,7 +16,7 @@ use crate::app::{App, ServerConfig};
 use crate::caller::Caller;
 use crate::error::ApiError;
 use crate::http::query;
-use crate::keyring::hash_secret;
+use crate::keyring::{Used, hash_secret};
 
 /// What authentication found; in the extensions of every request.
 #[derive(Clone, Debug)]
@@ -47,8 +47,10 @@ pub(crate) async fn authenticate(State(app): State<Arc<App>>, mut request: Reque
         None => anonymous(local, &app).await,
     };
     let login = login.unwrap_or_else(Login::Failed);
-    if let Login::As(Caller::Key(key)) = &login {
-        app.keyring.touch(&key.id);
+    match &login {
+        Login::As(Caller::Key(key)) => app.keyring.touch(Used::Key(key.id.clone())),
+        Login::As(Caller::Token(token)) => app.keyring.touch(Used::Token(token.id.clone())),
+        _ => {}
     }
     request.extensions_mut().insert(login);
     next.run(request).await
@@ -111,10 +113,12 @@ async fn identify(secret: &str, app: &App, config: &ServerConfig) -> Result<Logi
     if is_management(secret, config) {
         return Ok(Login::As(Caller::Management));
     }
-    if !secret.starts_with("osk_") {
-        return Ok(Login::Unknown);
-    }
-    Ok(app.keyring.find(secret).await?.map_or(Login::Unknown, |key| Login::As(Caller::Key(key))))
+    let caller = if secret.starts_with("omt_") {
+        app.keyring.find_token(secret).await?.map(Caller::Token)
+    } else {
+        app.keyring.find(secret).await?.map(Caller::Key)
+    };
+    Ok(caller.map_or(Login::Unknown, Login::As))
 }
 
 /// Anonymous callers are let in until the first key exists, if they are local.
