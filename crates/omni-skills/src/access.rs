@@ -36,6 +36,13 @@ pub(crate) async fn management_token(store: &dyn Store, given: Option<&str>) -> 
     Ok((hash_secret(&token), Token::Made(token)))
 }
 
+/// Makes a new token in place of the one that was made at the first start.
+pub(crate) async fn reset_token(store: &dyn Store) -> Result<String> {
+    let token = new_secret("omt_")?;
+    store.set_value(TOKEN_HASH, &hash_secret(&token)).await?;
+    Ok(token)
+}
+
 /// Makes the first API key, if there is none yet.
 pub(crate) async fn first_key(store: &dyn Store) -> Result<Option<String>> {
     if !store.keys().await?.is_empty() {

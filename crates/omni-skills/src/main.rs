@@ -3,6 +3,7 @@
 mod access;
 mod cli;
 mod config;
+mod database;
 mod reload;
 mod tls;
 mod wire;

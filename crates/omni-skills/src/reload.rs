@@ -73,7 +73,8 @@ pub(crate) async fn serve(
 async fn reload(app: &App, origin: &Origin, env: &Environment, current: &mut Loaded) -> Result<Reloaded> {
     let next = origin.load(env)?;
     let before = app.live.load();
-    let running = wire::running(&next.config, env, wire::Fixed::of(&before.config), Some(&before.upstreams))?;
+    let fixed = wire::Fixed::of(&before.config);
+    let running = wire::running(&next, env, fixed, Some(&before.upstreams))?;
     let (later, now): (Vec<_>, Vec<_>) =
         config::changes(&current.config, &next.config).into_iter().partition(|change| change.needs_restart);
     server::reconfigure(app, wire::pinned(&next), running).await;

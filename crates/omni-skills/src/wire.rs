@@ -1,6 +1,7 @@
 //! Builds the object graph: the one place where traits meet their implementations.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,11 +16,11 @@ use server::{
     App, ApprovalWaits, Budgets, Definition, KeptConfig, Keyring, Live, Pinned, Reloader, Running,
     ServerConfig, Settings, Source, StickySets, TurnJournal, UpstreamConfig, Upstreams,
 };
-use store::{Database, Store};
-use store_sql::SqliteStore;
+use store::Store;
 
 use crate::access::{self, Token};
 use crate::config::{self, Config, EffectFree, Environment, Loaded, OneOrMany, UsageInput};
+use crate::database::{self, Opened};
 use crate::tls;
 
 /// How long running executions may go on after the last request has ended.
@@ -31,7 +32,9 @@ pub(crate) struct Gateway {
     pub(crate) token: Token,
     /// What isolates sandboxed code, or why nothing does.
     pub(crate) sandbox: Result<String, String>,
-    store: Arc<SqliteStore>,
+    store: Opened,
+    /// Held while the data folder is in use.
+    _folder: File,
     engine: Option<Arc<WasmEngine>>,
 }
 
@@ -55,10 +58,10 @@ pub(crate) async fn build(
     reloader: Reloader,
 ) -> Result<Gateway> {
     let config = &loaded.config;
-    create_private_dir(data_dir)?;
-    let sqlite =
-        SqliteStore::open(&data_dir.join("omni-skills.db")).context("the database cannot be opened")?;
-    let database: Arc<dyn Database> = sqlite.clone();
+    database::create_private_dir(data_dir)?;
+    let folder = database::share(data_dir)?;
+    let opened = database::open(config, data_dir, env).await?;
+    let database = opened.database();
     let store: Arc<dyn Store> = database.clone();
     let (management_token_hash, token) =
         access::management_token(store.as_ref(), env.get("OMNI_SKILLS_MGMT_TOKEN")).await?;
@@ -95,14 +98,14 @@ pub(crate) async fn build(
         store: database,
         unavailable: Arc::new(builtins.unavailable().into_iter().collect()),
         sticky: StickySets::default(),
-        live: Live::new(running(config, env, Fixed { management_token_hash, loopback }, None)?),
+        live: Live::new(running(loaded, env, Fixed { management_token_hash, loopback }, None)?),
         settings: Settings::new(pinned(loaded)),
         reloader,
     };
     server::restore_settings(&app).await?;
     let app = Arc::new(app);
     tokio::spawn(server::prune_kept(Arc::clone(&app)));
-    Ok(Gateway { app, token, sandbox, store: sqlite, engine })
+    Ok(Gateway { app, token, sandbox, store: opened, _folder: folder, engine })
 }
 
 /// What of the surfaces no reload changes.
@@ -121,6 +124,15 @@ impl Fixed {
 /// Everything that a reload can change, made of a configuration; with `before`, upstreams that stay as they are keep
 /// their connections.
 pub(crate) fn running(
+    loaded: &Loaded,
+    env: &Environment,
+    fixed: Fixed,
+    before: Option<&Upstreams>,
+) -> Result<Running> {
+    changeable(&loaded.config, env, fixed, before).with_context(|| loaded.name())
+}
+
+fn changeable(
     config: &Config,
     env: &Environment,
     fixed: Fixed,
@@ -139,9 +151,9 @@ pub(crate) fn running(
 }
 
 /// Whether a gateway could be made of a configuration.
-pub(crate) fn check(config: &Config, env: &Environment) -> Result<()> {
+pub(crate) fn check(loaded: &Loaded, env: &Environment) -> Result<()> {
     let fixed = Fixed { management_token_hash: String::new(), loopback: true };
-    running(config, env, fixed, None).map(drop)
+    running(loaded, env, fixed, None).map(drop)
 }
 
 /// What the file and the environment say about settings that REST could change otherwise.
@@ -159,11 +171,9 @@ pub(crate) fn pinned(loaded: &Loaded) -> Pinned {
     Definition::ALL.iter().filter_map(row).collect()
 }
 
-/// Everything in it is the gateway's alone.
-fn create_private_dir(dir: &Path) -> Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
-    made.with_context(|| format!("cannot create the data folder {}", dir.display()))
+/// What would isolate sandboxed code here, or why nothing would.
+pub(crate) fn sandbox(env: &Environment) -> Result<String, String> {
+    wasm_engine(env).map(|(_, about)| about)
 }
 
 fn wasm_engine(env: &Environment) -> Result<(Arc<WasmEngine>, String), String> {

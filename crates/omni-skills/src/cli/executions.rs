@@ -3,10 +3,12 @@
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use reqwest::Method;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::remote::{Gateway, Remote};
+use super::print::visible;
+use super::remote::{Gateway, Remote, segment};
 use super::say;
+use super::skills::read_object;
 use crate::config::Environment;
 
 /// Bytes of an input or message on one line of a list.
@@ -16,9 +18,6 @@ const SHOWN: usize = 400;
 pub(super) struct Arguments {
     #[command(flatten)]
     gateway: Gateway,
-    /// Print JSON, as the REST API gives it
-    #[arg(long, global = true)]
-    json: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -44,6 +43,11 @@ enum Command {
     },
     /// Print what happens until interrupted; while it runs, turns wait for your decisions
     Tail,
+    /// Stop a running or waiting execution
+    Cancel {
+        /// Its id
+        id: String,
+    },
     /// Let a waiting call run
     Approve {
         /// Id of the execution
@@ -63,8 +67,8 @@ enum Command {
 }
 
 pub(super) async fn run(arguments: Arguments, env: &Environment) -> Result<()> {
-    let remote = Remote::new(arguments.gateway, env)?;
-    let as_json = arguments.json;
+    let remote = Remote::new(&arguments.gateway, env)?;
+    let as_json = arguments.gateway.json;
     match arguments.command {
         Command::List { status, waiting, limit } => {
             let status = status.map(|s| format!("&status={}", segment(&s))).unwrap_or_default();
@@ -77,9 +81,13 @@ pub(super) async fn run(arguments: Arguments, env: &Environment) -> Result<()> {
             let answer = remote.ask(Method::GET, &one(&id), None).await?;
             say(&visible(&format!("{:#}", answer.get("execution").unwrap_or(&answer))));
         }
+        Command::Cancel { id } => {
+            let answer = remote.ask(Method::POST, &format!("{}/cancel", one(&id)), Some(&json!({}))).await?;
+            print_one(&answer, as_json);
+        }
         Command::Tail => tail(&remote, as_json).await?,
         Command::Approve { id, input } => {
-            let input = input.as_deref().map(read_input).transpose()?;
+            let input = input.map(|text| read_object(&text, "--input")).transpose()?;
             let body = input.map_or_else(|| json!({}), |input| json!({"input": input}));
             let answer = remote.ask(Method::POST, &format!("{}/approve", one(&id)), Some(&body)).await?;
             print_one(&answer, as_json);
@@ -93,18 +101,8 @@ pub(super) async fn run(arguments: Arguments, env: &Environment) -> Result<()> {
     Ok(())
 }
 
-fn read_input(text: &str) -> Result<Map<String, Value>> {
-    serde_json::from_str(text).context("--input is not one JSON object")
-}
-
 fn one(id: &str) -> String {
     format!("/api/skills/executions/{}", segment(id))
-}
-
-/// As one segment of a path, or one value of a query.
-fn segment(text: &str) -> String {
-    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
-    text.bytes().map(|b| if plain(&b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
 }
 
 fn print_list(page: &Value, as_json: bool) {
@@ -145,15 +143,6 @@ fn line(row: &Value) -> String {
         .to_owned()
 }
 
-/// What a terminal would not show as it is: control characters, and those that change how others are shown.
-fn visible(text: &str) -> String {
-    let hides = |c: char| {
-        (c.is_control() && c != '\n')
-            || matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
-    };
-    text.chars().map(|c| if hides(c) { c.escape_unicode().to_string() } else { c.to_string() }).collect()
-}
-
 /// Server-sent events, one line each.
 async fn tail(remote: &Remote, as_json: bool) -> Result<()> {
     let mut answer = remote.open(Method::GET, "/api/skills/executions/stream", None).await?;
@@ -187,14 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_is_one_segment() {
-        assert_eq!(segment("01-a.b~c"), "01-a.b~c");
-        assert_eq!(segment("../x?y=é"), "..%2Fx%3Fy%3D%C3%A9");
-    }
-
-    #[test]
-    fn nothing_is_hidden_from_whoever_decides() {
-        assert_eq!(visible("a\u{202e}b\u{2028}c\u{1b}[31m é"), "a\\u{202e}b\\u{2028}c\\u{1b}[31m é");
+    fn a_long_input_says_how_much_more_there_is() {
         let row = json!({"id": "i", "status": "pending", "approval": {"state": "waiting"}, "input": "x".repeat(1000)});
         assert!(line(&row).ends_with("[602 more bytes: omni-skills executions show i]"), "{}", line(&row));
     }

@@ -36,8 +36,7 @@ pub(super) struct Arguments {
     allow: Vec<String>,
 }
 
-pub(super) fn serve(arguments: Arguments) -> Result<()> {
-    let env = Environment::of_process();
+pub(super) fn serve(arguments: Arguments, env: Environment) -> Result<()> {
     let filter = EnvFilter::try_new(env.get("RUST_LOG").unwrap_or("info")).context("RUST_LOG")?;
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     super::install_tls();

@@ -21,10 +21,10 @@ pub(super) fn file(text: &str, sections: &[Section]) -> Result<(), String> {
         };
         match (section.shape, value.get_ref()) {
             (Shape::Table, DeValue::Table(table)) => {
-                found.table(name, table, value.span().start, &section.rows)
+                found.table(name, table, value.span().start, &section.rows);
             }
             (Shape::List, DeValue::Array(items)) => {
-                for item in items.iter() {
+                for item in items {
                     if let DeValue::Table(table) = item.get_ref() {
                         found.table(name, table, item.span().start, &section.rows);
                     }

@@ -23,6 +23,11 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
+    /// What it is called in messages.
+    pub(crate) fn name(&self) -> String {
+        self.file.as_ref().map_or_else(|| "the configuration".to_owned(), |file| file.display().to_string())
+    }
+
     /// Where the value of `section.key` comes from.
     pub(crate) fn source(&self, path: &str) -> Source {
         self.sources.get(path).cloned().unwrap_or_default()

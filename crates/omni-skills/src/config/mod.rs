@@ -38,7 +38,7 @@ pub(crate) use selection::{Selection, WithClientTools};
 pub(crate) use server::{Server, Tls};
 pub(crate) use skills::Skills;
 pub(crate) use source::{Change, Source, changes};
-pub(crate) use store::Store;
+pub(crate) use store::{Store, Synchronous};
 pub(crate) use turn::{Memory, Turn};
 pub(crate) use upstreams::{OneOrMany, Upstream};
 pub(crate) use usage::{Usage, UsageInput};

@@ -5,41 +5,39 @@ use super::sections;
 
 /// As Markdown: one table for each section.
 pub(crate) fn markdown() -> String {
-    let mut out = String::new();
-    for section in sections() {
-        let title = match section.shape {
-            Shape::Table | Shape::Free => format!("[{}]", section.name),
-            Shape::List => format!("[[{}]]", section.name),
-            Shape::Named => format!("[{}.NAME]", section.name),
-        };
-        out.push_str(&format!("### `{title}`\n\n{}\n\n", section.doc));
-        let rows = rows(&section, "", &section.rows);
-        if !rows.is_empty() {
-            out.push_str("| key | default | change | means |\n|---|---|---|---|\n");
-            out.push_str(&rows);
-            out.push('\n');
-        }
-    }
-    out
+    sections().iter().map(chapter).collect()
 }
 
-fn rows(section: &Section, prefix: &str, rows_here: &[Row]) -> String {
-    let mut out = String::new();
-    for row in rows_here {
-        let when = match row.when {
-            When::Live => "reload",
-            When::Restart => "restart",
-            When::Required => "reload, required",
-        };
-        let bounds = row.bounds.map(|(least, most)| format!(" From {least} to {most}.")).unwrap_or_default();
-        let variable = row.variable.map(|name| format!(" Also `{name}`.")).unwrap_or_default();
-        let means = format!("{}{bounds}{variable}", row.doc.trim()).replace('|', "\\|");
-        out.push_str(&format!("| `{prefix}{}` | {} | {when} | {means} |\n", row.key, default(row)));
-        if let Some(inside) = row.inside {
-            out.push_str(&rows(section, &format!("{prefix}{}.", row.key), &inside()));
-        }
+fn chapter(section: &Section) -> String {
+    let title = match section.shape {
+        Shape::Table | Shape::Free => format!("[{}]", section.name),
+        Shape::List => format!("[[{}]]", section.name),
+        Shape::Named => format!("[{}.NAME]", section.name),
+    };
+    let head = format!("### `{title}`\n\n{}\n\n", section.doc);
+    if section.rows.is_empty() {
+        return head;
     }
-    out
+    format!("{head}| key | default | change | means |\n|---|---|---|---|\n{}\n", rows("", &section.rows))
+}
+
+fn rows(prefix: &str, rows: &[Row]) -> String {
+    rows.iter().map(|row| line(prefix, row)).collect()
+}
+
+/// A setting, and those inside of it.
+fn line(prefix: &str, row: &Row) -> String {
+    let when = match row.when {
+        When::Live => "reload",
+        When::Restart => "restart",
+        When::Required => "reload, required",
+    };
+    let bounds = row.bounds.map(|(least, most)| format!(" From {least} to {most}.")).unwrap_or_default();
+    let variable = row.variable.map(|name| format!(" Also `{name}`.")).unwrap_or_default();
+    let means = format!("{}{bounds}{variable}", row.doc.trim()).replace('|', "\\|");
+    let inside =
+        row.inside.map(|inside| rows(&format!("{prefix}{}.", row.key), &inside())).unwrap_or_default();
+    format!("| `{prefix}{}` | {} | {when} | {means} |\n{inside}", row.key, default(row))
 }
 
 fn default(row: &Row) -> String {

@@ -62,6 +62,7 @@ impl Section {
         Self { name, doc, shape: Shape::List, rows }
     }
 
+    #[expect(dead_code, reason = "for `[handlers.NAME]`, which comes with the handlers")]
     pub(super) fn named(name: &'static str, doc: &'static str, rows: Vec<Row>) -> Self {
         Self { name, doc, shape: Shape::Named, rows }
     }

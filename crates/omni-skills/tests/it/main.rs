@@ -8,13 +8,16 @@
 
 mod approvals;
 mod budgets;
+mod cli;
 mod client;
+mod config;
 mod conversations;
 mod faults;
 mod gemini;
 mod idempotency;
 mod kept;
 mod matrix;
+mod program;
 mod response_ids;
 mod responses;
 mod robustness;
@@ -23,4 +26,5 @@ mod spliced;
 mod sticky;
 mod ten_turns;
 mod threads;
+mod tls;
 mod upstreams;

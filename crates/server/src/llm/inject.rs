@@ -155,7 +155,7 @@ fn question(received: &Received) -> SelectRequest {
 fn offered(received: &Received) -> Vec<String> {
     let answer = received.request.conversation.as_deref().map(|id| Place::of_answer(received, id));
     let places = Place::of(received).into_iter().chain(answer);
-    received.config.sticky.then(|| received.app.sticky.offered(places)).unwrap_or_default()
+    if received.config.sticky { received.app.sticky.offered(places) } else { Vec::new() }
 }
 
 fn remember(received: &Received, selection: &Selection) {

@@ -142,7 +142,7 @@ async fn read(store: &dyn Store) -> Result<BTreeMap<&'static str, Value>, StoreE
         match definition.kind.parse(&text) {
             Some(value) => drop(stored.insert(definition.name, value)),
             None => {
-                tracing::warn!(setting = definition.name, "the database holds a value that cannot be used")
+                tracing::warn!(setting = definition.name, "the database holds a value that cannot be used");
             }
         }
     }
