@@ -193,4 +193,7 @@ fn apply(app: &App, next: Option<Running>) {
     if let Some(ms) = settings.whole("executor.timeoutMs") {
         app.executor.set_timeout(ms);
     }
+    if let Some(times) = settings.whole("executor.maxRetries").and_then(|n| u32::try_from(n).ok()) {
+        app.executor.set_max_retries(times);
+    }
 }
