@@ -3,6 +3,7 @@
 //! No rule about skills, runs or keys is decided here, and who may call what stands in the route list.
 
 pub(crate) mod config;
+pub(crate) mod docs;
 pub(crate) mod executions;
 pub(crate) mod health;
 mod key_settings;

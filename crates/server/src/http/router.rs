@@ -16,6 +16,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use super::access::{Access, guard, known, logged_in};
 use super::body::buffer;
 use super::middleware::{authenticate, client, host, panic, request_id};
+use crate::api::docs;
 use crate::app::App;
 use crate::error::{ApiError, Code, render};
 use crate::llm;
@@ -83,6 +84,9 @@ fn operations(routes: Routes) -> Routes {
         .patch("/api/settings", Access::MANAGE, settings::change_doc(), settings::change)
         .post("/api/config/reload", Access::MANAGE, config::reload_doc(), config::reload)
         .get("/api/openapi.json", READ, openapi::get_doc(), openapi::get)
+        .get("/api/docs", READ, docs::get_doc(), docs::get)
+        .get("/assets/docs.css", Access::Public, docs::ASSET, docs::style)
+        .get("/assets/docs.js", Access::Public, docs::ASSET, docs::script)
 }
 
 fn proxy(routes: Routes) -> Routes {
@@ -108,6 +112,7 @@ pub fn router(app: Arc<App>) -> Router {
         .layer(from_fn_with_state(Arc::clone(&app), client::find))
         .layer(CatchPanicLayer::custom(panic::answer))
         .layer(from_fn(render::render))
+        .layer(from_fn(docs::sign_in))
         .layer(from_fn(request_id::request_id))
         .with_state(app)
 }

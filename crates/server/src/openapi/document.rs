@@ -167,9 +167,18 @@ fn responses(operation: &Operation, route: &RouteAccess, failures: &mut BTreeMap
     for (status, codes) in codes {
         let proxy = is_proxy_path(route.path);
         let words: Vec<&str> = codes.iter().map(|code| code.as_str()).collect();
-        let name = format!("{status}.{}{}", words.join("."), if proxy { ".proxy" } else { "" });
+        let page = operation.page && status == StatusCode::UNAUTHORIZED.as_u16();
+        let kind = match (proxy, page) {
+            (true, _) => ".proxy",
+            (false, true) => ".page",
+            (false, false) => "",
+        };
+        let name = format!("{status}.{}{kind}", words.join("."));
         out.insert(status.to_string(), json!({"$ref": format!("#/components/responses/{name}")}));
-        failures.entry(name).or_insert_with(|| failure(&codes, proxy));
+        let described = failures.entry(name).or_insert_with(|| failure(&codes, proxy));
+        if page {
+            described["content"]["text/html"] = json!({"schema": text().json()});
+        }
     }
     json!(out)
 }

@@ -146,6 +146,8 @@ pub(crate) struct Operation {
     pub(super) answers: Vec<Answer>,
     pub(super) errors: Vec<Code>,
     pub(super) links: Vec<Link>,
+    /// Whether a person is asked to log in with a page.
+    pub(super) page: bool,
 }
 
 impl Operation {
@@ -161,6 +163,7 @@ impl Operation {
             answers: Vec::new(),
             errors: Vec::new(),
             links: Vec::new(),
+            page: false,
         }
     }
 
@@ -246,6 +249,11 @@ impl Operation {
     pub(crate) fn errors(mut self, codes: &[Code]) -> Self {
         self.errors.extend_from_slice(codes);
         self
+    }
+
+    /// A browser gets its 401 as a page.
+    pub(crate) fn asks_with_a_page(self) -> Self {
+        Self { page: true, ..self }
     }
 
     /// A value of the answer is what another operation is called with: its id, and its parameters with runtime

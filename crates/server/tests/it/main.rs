@@ -10,6 +10,7 @@ mod access;
 mod breaker;
 mod conformance;
 mod credentials;
+mod docs;
 mod executions;
 mod fuzz;
 mod generated;
