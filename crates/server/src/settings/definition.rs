@@ -98,8 +98,8 @@ impl Definition {
             "payloads",
             "history.payloads",
             "history_payloads",
-            Kind::Flag(true),
-            "Whether inputs and outputs of runs are kept.",
+            Kind::Word(&["redacted", "full", "none"]),
+            "What is kept of inputs and outputs of runs: all but secrets, everything, or their sizes alone.",
         ),
         row(
             "executor.timeoutMs",
