@@ -55,6 +55,10 @@ function filter(text) {
     document.querySelector(`[data-for="${operation.id}"]`).toggleAttribute("data-off", !fits);
     shown += fits ? 1 : 0;
   }
+  for (const section of document.querySelectorAll("main > section")) {
+    const left = section.querySelectorAll(".operation:not([data-off])").length;
+    section.toggleAttribute("data-off", words.length > 0 && left === 0);
+  }
   document.querySelector(".count").textContent = words.length ? `${shown} operations` : "";
 }
 
