@@ -2,6 +2,7 @@
 
 mod bench;
 mod openapi;
+mod postgres;
 mod runtimes;
 mod shell;
 mod start;

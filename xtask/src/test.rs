@@ -11,11 +11,19 @@ pub(crate) fn test() -> Result<()> {
     // `aot` has no tests and would pull a compiler into every test build.
     let scope = ["--workspace", "--exclude", "aot"];
     run(cargo().arg("build").args(scope).arg("--bins"))?;
+    let server = crate::postgres::start()?;
+    let tests = || {
+        let mut cargo = cargo();
+        if let Some(server) = &server {
+            cargo.env(crate::postgres::VARIABLE, server.url());
+        }
+        cargo
+    };
     if works("cargo", &["nextest", "--version"]) {
-        run(cargo().args(["nextest", "run", "--no-fail-fast"]).args(scope))?;
+        run(tests().args(["nextest", "run", "--no-fail-fast"]).args(scope))?;
     } else {
         say("cargo-nextest is not installed: using cargo test");
-        run(cargo()
+        run(tests()
             .args(["test", "--no-fail-fast", "--lib", "--bins", "--tests", "--examples"])
             .args(scope))?;
     }

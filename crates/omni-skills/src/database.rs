@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use store::Database;
-use store_sql::SqliteStore;
+use store_sql::{PostgresStore, SqliteStore};
 
 use crate::config::{Config, Environment, Synchronous};
 
@@ -19,6 +19,8 @@ const LOCK: &str = "omni-skills.lock";
 pub(crate) enum Opened {
     /// A file in the data folder.
     Sqlite(Arc<SqliteStore>),
+    /// A server.
+    Postgres(Arc<PostgresStore>),
 }
 
 impl Opened {
@@ -26,6 +28,7 @@ impl Opened {
     pub(crate) fn database(&self) -> Arc<dyn Database> {
         match self {
             Self::Sqlite(store) => store.clone(),
+            Self::Postgres(store) => store.clone(),
         }
     }
 
@@ -33,6 +36,7 @@ impl Opened {
     pub(crate) async fn close(self) {
         match self {
             Self::Sqlite(store) => store.close().await,
+            Self::Postgres(store) => store.close().await,
         }
     }
 }
@@ -44,8 +48,10 @@ pub(crate) fn server_address(env: &Environment) -> Option<&str> {
 
 /// Opens it, and brings its schema up to date.
 pub(crate) async fn open(config: &Config, data_dir: &Path, env: &Environment) -> Result<Opened> {
-    if server_address(env).is_some() {
-        bail!("DATABASE_URL is set, and this build speaks to SQLite only; unset it");
+    if let Some(url) = server_address(env) {
+        let store =
+            PostgresStore::open(url).await.context("the database in DATABASE_URL cannot be opened")?;
+        return Ok(Opened::Postgres(store));
     }
     let synchronous = match config.store.synchronous {
         Synchronous::Normal => store_sql::Synchronous::Normal,

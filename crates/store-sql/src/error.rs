@@ -14,6 +14,9 @@ pub(crate) enum SqlError {
     /// The database said no.
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
+    /// The other database said no.
+    #[error(transparent)]
+    Postgres(#[from] crate::postgres::PgError),
     /// The transaction that held this write and others was lost.
     #[error("the transaction of this write was lost")]
     Lost(#[source] Arc<rusqlite::Error>),

@@ -7,6 +7,7 @@ mod contract;
 mod crash;
 mod crash_all;
 mod files;
+mod pg;
 mod round_trip;
 mod space;
 mod upgrade;
