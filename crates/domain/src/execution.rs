@@ -177,6 +177,25 @@ pub enum StopReason {
 }
 
 impl StopReason {
+    /// Every reason.
+    pub const ALL: [Self; 10] = [
+        Self::Completed,
+        Self::ClientTools,
+        Self::MaxRounds,
+        Self::Deadline,
+        Self::OutputBudget,
+        Self::ExecutionBudget,
+        Self::RepeatedCall,
+        Self::ApprovalPending,
+        Self::UpstreamError,
+        Self::ClientDisconnected,
+    ];
+
+    /// Reads the word back.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.as_str() == word)
+    }
+
     /// The word on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -209,10 +228,10 @@ mod tests {
             assert_eq!(serde_json::to_value(door).unwrap(), door.as_str());
         }
         assert_eq!(Status::parse("Success"), None);
-        assert_eq!(
-            serde_json::to_value(StopReason::ApprovalPending).unwrap(),
-            StopReason::ApprovalPending.as_str()
-        );
+        for reason in StopReason::ALL {
+            assert_eq!(StopReason::parse(reason.as_str()), Some(reason));
+            assert_eq!(serde_json::to_value(reason).unwrap(), reason.as_str());
+        }
     }
 
     #[test]

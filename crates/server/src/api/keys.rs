@@ -62,6 +62,25 @@ pub(crate) async fn list(
     Ok(Json(Page::new(data, total, wanted)))
 }
 
+pub(crate) fn get_doc() -> Operation {
+    Operation::new(Tag::Keys, "getKey", "One API key")
+        .gives(object().with("apiKey", API_KEY.refer()))
+        .errors(&[Code::KeyNotFound])
+}
+
+/// `GET /api/keys/{id}`.
+pub(crate) async fn get(State(app): State<Arc<App>>, Id(id): Id) -> Result<Json<Value>, ApiError> {
+    Ok(Json(json!({"apiKey": find(&app, &id).await?})))
+}
+
+async fn find(app: &App, id: &str) -> Result<ApiKey, ApiError> {
+    let key = app.store.keys().await?.into_iter().find(|key| key.id == id);
+    key.ok_or_else(|| {
+        let id = domain::text::excerpt(id, 60);
+        ApiError::new(Code::KeyNotFound, format!("no API key `{id}`; GET /api/keys lists them"))
+    })
+}
+
 pub(crate) fn create_doc() -> Operation {
     let id = &[("id", "$response.body#/id")];
     let gives = object()
@@ -74,6 +93,7 @@ pub(crate) fn create_doc() -> Operation {
         .body(key_body(object().with("name", text().length(1, NAME_CHARS))))
         .example(json!({"name": "example", "scopes": ["proxy", "read:skills", "execute:skills"]}))
         .gives(described(gives))
+        .link("getKey", id)
         .link("updateKey", id)
         .link("rotateKey", id)
         .link("deleteKey", id)
@@ -189,7 +209,7 @@ pub(crate) async fn rotate(State(app): State<Arc<App>>, Id(id): Id) -> Result<Js
     Ok(Json(json!({"id": key.id, "key": secret})))
 }
 
-fn check_name(body: &mut Fields, name: &str) {
+pub(super) fn check_name(body: &mut Fields, name: &str) {
     let legal =
         !name.trim().is_empty() && name.chars().count() <= NAME_CHARS && !name.chars().any(char::is_control);
     if !legal {
@@ -197,7 +217,7 @@ fn check_name(body: &mut Fields, name: &str) {
     }
 }
 
-fn scopes(body: &mut Fields) -> Option<Vec<Scope>> {
+pub(super) fn scopes(body: &mut Fields) -> Option<Vec<Scope>> {
     let words = body.texts("scopes")?;
     let mut out = Vec::new();
     for (place, word) in words.iter().enumerate() {

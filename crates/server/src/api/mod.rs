@@ -2,6 +2,8 @@
 //!
 //! No rule about skills, runs or keys is decided here, and who may call what stands in the route list.
 
+pub(crate) mod artifacts;
+pub(crate) mod audit;
 pub(crate) mod config;
 pub(crate) mod docs;
 pub(crate) mod executions;
@@ -9,10 +11,15 @@ pub(crate) mod health;
 mod key_settings;
 pub(crate) mod keys;
 pub(crate) mod openapi;
+pub(crate) mod sets;
 pub(crate) mod settings;
 pub(crate) mod skills;
+pub(crate) mod tokens;
+pub(crate) mod turns;
+pub(crate) mod upstreams;
 
 mod page;
+mod time;
 
 /// Now, RFC 3339 UTC with milliseconds: of one length, so that text order is time order.
 pub(crate) fn now() -> String {

@@ -59,6 +59,10 @@ codes! {
     VersionNotFound      "version_not_found"      NOT_FOUND              "The skill exists, but no version fits; the message lists the versions.";
     ExecutionNotFound    "execution_not_found"    NOT_FOUND              "There is no such execution, or it is somebody else's.";
     ResponseNotFound     "response_not_found"     NOT_FOUND              "This API key was given no response of that id.";
+    TurnNotFound         "turn_not_found"         NOT_FOUND              "There is no such turn, or it is somebody else's.";
+    ArtifactNotFound     "artifact_not_found"     NOT_FOUND              "There is no such artifact, it has expired, or it is somebody else's.";
+    SetNotFound          "set_not_found"          NOT_FOUND              "There is no such set.";
+    TokenNotFound        "token_not_found"        NOT_FOUND              "There is no such management token.";
     KeyNotFound          "key_not_found"          NOT_FOUND              "There is no such API key.";
     ModelNotFound        "model_not_found"        NOT_FOUND              "No upstream answers that model in that dialect.";
     MethodNotAllowed     "method_not_allowed"     METHOD_NOT_ALLOWED     "The path exists, but not with this method; see the Allow header.";
@@ -72,6 +76,7 @@ codes! {
     SkillBroken          "skill_broken"           CONFLICT               "The skill can neither be offered nor run; the message says why.";
     SkillExists          "skill_exists"           CONFLICT               "The owner has this name and version already; `replace` overwrites it.";
     SettingPinned        "setting_pinned"         CONFLICT               "The file or the environment sets this; the message names it.";
+    NameTaken            "name_taken"             CONFLICT               "Something else has this name.";
     ReservedName         "reserved_name"          CONFLICT               "The name belongs to a built-in skill.";
     BuiltinSkill         "builtin_skill"          CONFLICT               "A built-in skill cannot be deleted or rewritten.";
     TooLargeToApprove    "too_large_to_approve"   PAYLOAD_TOO_LARGE      "The input is too large to be put before a person.";

@@ -14,6 +14,8 @@ impl From<StoreError> for ApiError {
                 let code = match what {
                     "skill" => Code::SkillNotFound,
                     "key" => Code::KeyNotFound,
+                    "set" => Code::SetNotFound,
+                    "token" => Code::TokenNotFound,
                     "execution" => Code::ExecutionNotFound,
                     _ => Code::RouteNotFound,
                 };

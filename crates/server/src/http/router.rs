@@ -41,33 +41,55 @@ const APPROVE: Access = Access::Needs(Scope::ApproveSkills);
 const PROXY: Access = Access::Needs(Scope::Proxy);
 
 fn routes() -> Routes {
-    operations(executions(skills(keys(proxy(Routes::default())))))
+    operations(executions(skills(records(keys(proxy(Routes::default()))))))
 }
 
 fn skills(routes: Routes) -> Routes {
-    use crate::api::skills::{edit, install, list};
+    use crate::api::skills::{cache, edit, install, list, resolve};
     routes
         .get("/api/skills", Access::MANAGE, list::list_doc(), list::list)
         .post("/api/skills/install", Access::MANAGE, install::install_doc(), install::install)
+        .get("/api/skills/resolve", READ, resolve::resolve_doc(), resolve::resolve)
+        .post("/api/skills/cache/invalidate", Access::MANAGE, cache::invalidate_doc(), cache::invalidate)
         .get("/api/skills/{id}", Access::MANAGE, list::get_doc(), list::get)
         .put("/api/skills/{id}", Access::MANAGE, edit::update_doc(), edit::update)
         .delete("/api/skills/{id}", Access::MANAGE, edit::delete_doc(), edit::delete)
 }
 
 fn executions(routes: Routes) -> Routes {
-    use crate::api::executions::{decide, list, run, stream};
+    use crate::api::executions::{cancel, decide, list, run, stream};
     routes
         .get("/api/skills/executions", READ, list::list_doc(), list::list)
         .post("/api/skills/executions", EXECUTE, run::run_doc(), run::run)
         .get("/api/skills/executions/stream", READ, stream::stream_doc(), stream::stream)
         .get("/api/skills/executions/{id}", READ, list::get_doc(), list::get)
+        .post("/api/skills/executions/{id}/cancel", EXECUTE, cancel::cancel_doc(), cancel::cancel)
         .post("/api/skills/executions/{id}/approve", APPROVE, decide::approve_doc(), decide::approve)
         .post("/api/skills/executions/{id}/deny", APPROVE, decide::deny_doc(), decide::deny)
 }
 
-fn keys(routes: Routes) -> Routes {
-    use crate::api::keys;
+fn records(routes: Routes) -> Routes {
+    use crate::api::{artifacts, audit, sets, turns, upstreams};
     routes
+        .get("/api/turns", READ, turns::list_doc(), turns::list)
+        .get("/api/turns/{id}", READ, turns::get_doc(), turns::get)
+        .get("/api/usage", READ, turns::usage_doc(), turns::usage)
+        .get("/api/artifacts/{id}", READ, artifacts::get_doc(), artifacts::get)
+        .get("/api/sets", Access::MANAGE, sets::list_doc(), sets::list)
+        .get("/api/sets/{id}", Access::MANAGE, sets::get_doc(), sets::get)
+        .put("/api/sets/{id}", Access::MANAGE, sets::put_doc(), sets::put)
+        .delete("/api/sets/{id}", Access::MANAGE, sets::delete_doc(), sets::delete)
+        .get("/api/audit", Access::MANAGE, audit::list_doc(), audit::list)
+        .get("/api/upstreams", Access::MANAGE, upstreams::list_doc(), upstreams::list)
+}
+
+fn keys(routes: Routes) -> Routes {
+    use crate::api::{keys, tokens};
+    routes
+        .get("/api/tokens", Access::MANAGE, tokens::list_doc(), tokens::list)
+        .post("/api/tokens", Access::MANAGE, tokens::create_doc(), tokens::create)
+        .delete("/api/tokens/{id}", Access::MANAGE, tokens::delete_doc(), tokens::delete)
+        .get("/api/keys/{id}", Access::MANAGE, keys::get_doc(), keys::get)
         .get("/api/keys", Access::MANAGE, keys::list_doc(), keys::list)
         .post("/api/keys", Access::MANAGE, keys::create_doc(), keys::create)
         .put("/api/keys/{id}", Access::MANAGE, keys::update_doc(), keys::update)

@@ -49,6 +49,18 @@ pub(crate) const PART: Shape = Shape::new("Part", || {
     ])
 });
 
+/// A file that an execution left.
+pub(crate) const ARTIFACT: Shape = Shape::new("Artifact", || {
+    object()
+        .with("id", uuid())
+        .with("name", text())
+        .with("mime", text())
+        .with("bytes", count())
+        .with("sha256", text())
+        .with("url", text().about("Path of its bytes on this gateway."))
+        .with("createdAt", time())
+});
+
 /// A row of the history.
 pub(crate) const EXECUTION: Shape = Shape::new("Execution", || {
     object()

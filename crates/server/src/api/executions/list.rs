@@ -4,20 +4,19 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::{Extension, Json};
-use domain::{ApprovalState, Door, Execution, Scope, Status};
-use jiff::Timestamp;
+use domain::{ApprovalState, Artifact, Door, Execution, Scope, Status};
 use serde_json::{Value, json};
 use store::{ExecutionFilter, Page};
 
 use crate::api::page::page;
-use crate::api::rfc3339;
+use crate::api::time::time;
 use crate::app::App;
 use crate::authorise::{Resource, acting_for, authorise, owner_of_list};
 use crate::caller::Caller;
 use crate::error::{ApiError, Code};
 use crate::http::{Fields, Id};
-use crate::openapi::schema::{text, time as time_text, word};
-use crate::openapi::shapes::{EXECUTION, one_execution, page_of};
+use crate::openapi::schema::{list as list_of, text, time as time_text, word};
+use crate::openapi::shapes::{ARTIFACT, EXECUTION, one_execution, page_of};
 use crate::openapi::{Operation, Tag};
 
 /// The words of a door.
@@ -80,7 +79,7 @@ pub(crate) async fn list(
 pub(crate) fn get_doc() -> Operation {
     Operation::new(Tag::Executions, "getExecution", "One execution")
         .about("One of the caller's own; whoever may approve sees those that asked for a person, too.")
-        .gives(one_execution())
+        .gives(one_execution().with("artifacts", list_of(ARTIFACT.refer()).about("Files that it left.")))
         .errors(&[Code::ExecutionNotFound])
 }
 
@@ -91,7 +90,14 @@ pub(crate) async fn get(
     Id(id): Id,
 ) -> Result<Json<Value>, ApiError> {
     let execution = visible(&app, &caller, Scope::ReadSkills, &id).await?;
-    Ok(Json(json!({"execution": execution})))
+    let artifacts = app.store.artifacts_of(&id).await?;
+    let shown = |artifact: Artifact| {
+        let Artifact { id, name, mime, bytes, sha256, created_at, .. } = artifact;
+        let url = format!("/api/artifacts/{id}");
+        json!({"id": id, "name": name, "mime": mime, "bytes": bytes, "sha256": sha256, "url": url, "createdAt": created_at})
+    };
+    let artifacts: Vec<_> = artifacts.into_iter().map(shown).collect();
+    Ok(Json(json!({"execution": execution, "artifacts": artifacts})))
 }
 
 /// The row, if the caller may see it: its own, one that asked for a person's word where it may give that, or any.
@@ -113,9 +119,4 @@ pub(super) async fn visible(
 pub(super) fn may(caller: &Caller, scope: Scope, owner: &str, asked: bool) -> bool {
     let resource = if asked { Resource::Asked(owner) } else { Resource::Of(owner) };
     authorise(caller, scope, resource).is_ok()
-}
-
-fn time(text: &str) -> Result<String, &'static str> {
-    let wrong = "is not an RFC 3339 time, such as 2026-01-31T12:00:00Z";
-    text.parse::<Timestamp>().map(rfc3339).map_err(|_| wrong)
 }

@@ -1,8 +1,10 @@
-//! `/api/skills`: the registry for management: [`list`], [`install`], [`edit`].
+//! `/api/skills`: the registry for management: [`list`], [`resolve`], [`install`], [`edit`], [`cache`].
 
+pub(crate) mod cache;
 pub(crate) mod edit;
 pub(crate) mod install;
 pub(crate) mod list;
+pub(crate) mod resolve;
 
 use domain::limits::DESCRIPTION_CHARS;
 use registry::Entry;

@@ -61,6 +61,16 @@ impl Breaker {
         Ok(Leave { breaker: self, tries })
     }
 
+    /// How it goes: `ok`, `failing`, or `paused` while it is not asked.
+    pub(super) fn health(&self) -> &'static str {
+        let state = self.state();
+        match (state.until, state.failures) {
+            (Some(_), _) => "paused",
+            (None, 0) => "ok",
+            (None, _) => "failing",
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         // Nothing below can panic while it holds the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)

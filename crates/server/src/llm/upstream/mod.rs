@@ -268,6 +268,11 @@ impl Upstreams {
             .map(|route| &route.upstream)
     }
 
+    /// Each as people see it, in file order.
+    pub(crate) fn health(&self) -> Vec<serde_json::Value> {
+        self.routes.iter().map(|route| route.upstream.shown()).collect()
+    }
+
     /// Whether the `demo` model is there, for messages.
     pub(crate) fn has_demo(&self) -> bool {
         self.demo.is_some()

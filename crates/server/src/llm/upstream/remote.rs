@@ -1,5 +1,6 @@
 //! An upstream over HTTP: one pooled client per entry, no redirects, no proxies from the environment.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -13,6 +14,7 @@ use futures_util::{Stream, StreamExt};
 use http_body_util::{LengthLimitError, Limited};
 use hyper::body::Body as _;
 use registry::SkipReason;
+use serde_json::{Value, json};
 
 use super::breaker::{Breaker, Leave};
 use super::headers::{ClientCredential, configured_headers, forwarded_headers, request_headers};
@@ -30,6 +32,14 @@ pub(crate) struct Remote {
     extra: HeaderMap,
     tools: ToolSupport,
     breaker: Breaker,
+    last_error: Mutex<Option<LastError>>,
+}
+
+/// What went wrong last, and when (RFC 3339 UTC).
+#[derive(Clone, Debug)]
+struct LastError {
+    message: String,
+    at: String,
 }
 
 impl Remote {
@@ -51,7 +61,15 @@ impl Remote {
             .build()
             .map_err(UpstreamsError::Client)?;
         let breaker = Breaker::new(config.pause);
-        Ok(Self { config, base, client, extra, tools: ToolSupport::new(never), breaker })
+        Ok(Self {
+            config,
+            base,
+            client,
+            extra,
+            tools: ToolSupport::new(never),
+            breaker,
+            last_error: Mutex::default(),
+        })
     }
 
     /// What it was made of.
@@ -87,7 +105,35 @@ impl Remote {
         }
     }
 
+    /// What people see of it. Neither credentials nor what an address may carry beside host and path.
+    pub(super) fn shown(&self) -> Value {
+        let error = self.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let url = reqwest::Url::parse(&self.config.base_url).ok();
+        let url = url.map(|url| {
+            let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+            format!("{}://{}{port}{}", url.scheme(), url.host_str().unwrap_or_default(), url.path())
+        });
+        json!({
+            "name": self.config.name,
+            "dialects": self.config.dialects,
+            "baseUrl": url.unwrap_or_default(),
+            "models": self.config.models,
+            "passthrough": self.config.passthrough,
+            "health": self.breaker.health(),
+            "lastError": error.map(|error| json!({"message": error.message, "at": error.at})),
+        })
+    }
+
     async fn exchange(&self, request: reqwest::RequestBuilder) -> Result<UpstreamAnswer, SendError> {
+        let answer = self.exchange_once(request).await;
+        if let Err(error @ (SendError::Connect(..) | SendError::Timeout(_))) = &answer {
+            let last = LastError { message: error.to_string(), at: crate::api::now() };
+            *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) = Some(last);
+        }
+        answer
+    }
+
+    async fn exchange_once(&self, request: reqwest::RequestBuilder) -> Result<UpstreamAnswer, SendError> {
         let name = || self.config.name.clone();
         let leave = self.breaker.enter().map_err(|wait| SendError::Unavailable { name: name(), wait })?;
         let failed = |leave: Leave<'_>| {
