@@ -221,11 +221,6 @@ impl Operation {
         Self { body: Some(body), ..self }
     }
 
-    /// A body of another type.
-    pub(crate) fn body_of(self, media: &'static str, schema: Schema) -> Self {
-        Self { body: Some(Body { media, required: true, schema, example: None }), ..self }
-    }
-
     /// What the body may look like; it has to work as it stands.
     pub(crate) fn example(mut self, example: Value) -> Self {
         if let Some(body) = &mut self.body {

@@ -80,11 +80,6 @@ fn count_from(least: u64) -> Schema {
     Schema::of(json!({"type": "integer", "minimum": least}))
 }
 
-/// A number that need not be whole.
-pub(crate) fn number() -> Schema {
-    Schema::of(json!({"type": "number"}))
-}
-
 /// An array.
 pub(crate) fn list(items: Schema) -> Schema {
     Schema { json: of_one("array", "items", items.json), uses: items.uses }

@@ -56,15 +56,25 @@ async fn each_route_asks_for_what_the_list_says() {
 }
 
 /// Paths that name a thing with an owner, with the code of the answer to anybody else.
-const OWNED: &[(&str, &str)] = &[("/api/skills/executions/{id}", "execution_not_found")];
+const OWNED: &[(&str, &str)] = &[
+    ("/api/skills/executions/{id}", "execution_not_found"),
+    ("/api/turns/{id}", "turn_not_found"),
+    ("/api/artifacts/{id}", "artifact_not_found"),
+];
 
-/// An execution of a key, and that key.
+/// The id of an execution of a key, of a turn and of an artifact of the same key, and that key.
 async fn somebodys_execution(gateway: &Gateway) -> (String, String) {
     gateway.install("echo", json!({})).await.ok();
     let (_, secret) = gateway.key("somebody", &["execute:skills", "read:skills"]).await;
     let body = json!({"skillName": "echo", "input": {"text": "mine"}});
     let ran = gateway.call(&secret, "POST", "/api/skills/executions", Some(body)).await.ok();
-    (ran["execution"]["id"].as_str().unwrap().to_owned(), secret)
+    let (id, owner) =
+        (ran["execution"]["id"].as_str().unwrap(), ran["execution"]["apiKeyId"].as_str().unwrap());
+    let turn = domain::TurnRecord { id: id.to_owned(), ..crate::records::turn(owner) };
+    gateway.app.store.record_turn(turn).await.unwrap();
+    let artifact = domain::Artifact { id: id.to_owned(), ..crate::records::artifact(owner) };
+    gateway.app.store.put_artifact(&artifact, b"<script>".to_vec()).await.unwrap();
+    (id.to_owned(), secret)
 }
 
 #[tokio::test]
@@ -86,7 +96,8 @@ async fn what_belongs_to_somebody_is_not_there_for_others() {
         gateway.call(&foreign, route.method.as_str(), &path, body.clone()).await.expect(404, code);
         if route.method == Method::GET {
             for credential in [owner.as_str(), TOKEN] {
-                gateway.call(credential, "GET", &path, None).await.ok();
+                let answer = gateway.call(credential, "GET", &path, None).await;
+                assert_eq!(answer.status, StatusCode::OK, "{what}: {answer:?}");
             }
         }
     }

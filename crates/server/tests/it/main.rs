@@ -23,6 +23,7 @@ mod listener;
 mod openapi;
 mod other_paths;
 mod parts;
+mod records;
 mod reference;
 mod settings;
 mod skills;

@@ -40,9 +40,8 @@ pub(crate) async fn resolve(
 ) -> Result<Json<Value>, ApiError> {
     let name = query.required_text("name");
     let constraint = query.parsed("constraint", str::parse::<Constraint>);
-    let named = query.text("apiKeyId");
+    let owner = acting_for(&caller, query.text("apiKeyId"))?.unwrap_or_else(|| caller.owner().to_owned());
     query.finish()?;
-    let owner = acting_for(&caller, named)?.unwrap_or_else(|| caller.owner().to_owned());
     let snapshot = app.registry.current();
     let entry = snapshot.resolve(&owner, &SkillRef { name: name.clone(), constraint })?;
     let versions: Vec<Version> =
