@@ -17,7 +17,7 @@ use crate::error::{ApiError, Code};
 use crate::http::{Fields, Id, Object};
 use crate::keyring::{hash_secret, new_secret};
 use crate::openapi::schema::{Schema, flag, object, text, time, uuid};
-use crate::openapi::shapes::{KEY_LIMITS, SKILL_CONFIG, done, page_of, scopes as scope_list};
+use crate::openapi::shapes::{KEY_LIMITS, SKILL_CONFIG, done, label, page_of, scopes as scope_list};
 use crate::openapi::{Operation, Shape, Tag};
 
 /// Longest name of a key, in characters.
@@ -90,7 +90,7 @@ pub(crate) fn create_doc() -> Operation {
         .with("scopes", scope_list());
     Operation::new(Tag::Keys, "createKey", "Make an API key")
         .about("From the first key on nobody comes in without a credential.")
-        .body(key_body(object().with("name", text().length(1, NAME_CHARS))))
+        .body(key_body(object().with("name", label(NAME_CHARS))))
         .example(json!({"name": "example", "scopes": ["proxy", "read:skills", "execute:skills"]}))
         .gives(described(gives))
         .link("getKey", id)
@@ -138,7 +138,7 @@ pub(crate) async fn create(
 }
 
 pub(crate) fn update_doc() -> Operation {
-    let body = object().maybe("name", text().length(1, NAME_CHARS)).members_at_least(1);
+    let body = object().maybe("name", label(NAME_CHARS)).members_at_least(1);
     Operation::new(Tag::Keys, "updateKey", "Change an API key")
         .about("What is left out stays; each setting that is sent replaces the old one as a whole.")
         .body(key_body(body))

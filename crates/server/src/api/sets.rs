@@ -13,11 +13,13 @@ use crate::app::App;
 use crate::error::{ApiError, Code};
 use crate::http::{Fields, Id, Object};
 use crate::openapi::schema::{list as list_of, object, text, time};
-use crate::openapi::shapes::done;
+use crate::openapi::shapes::{done, skill_reference};
 use crate::openapi::{Operation, Shape, Tag};
 
 /// Longest name, in characters.
 const NAME_CHARS: usize = 100;
+/// No `,`, `:`, `/`, no control characters, no space at either end.
+const NAME: &str = r"^[^,:/\s\u0000-\u001f\u007f-\u009f]([^,:/\u0000-\u001f\u007f-\u009f]*[^,:/\s\u0000-\u001f\u007f-\u009f])?$";
 /// Skills of one set.
 const SKILLS: usize = 500;
 
@@ -53,9 +55,9 @@ pub(crate) async fn get(State(app): State<Arc<App>>, Id(name): Id) -> Result<Jso
 }
 
 pub(crate) fn put_doc() -> Operation {
-    let skills = list_of(text().length(1, 200)).items_at_most(SKILLS);
+    let skills = list_of(skill_reference()).items_at_most(SKILLS);
     Operation::new(Tag::Sets, "putSet", "Write a set, over one of the same name")
-        .path("id", text().length(1, NAME_CHARS).about("Its name."))
+        .path("id", text().length(1, NAME_CHARS).pattern(NAME).about("Its name."))
         .body(object().with("skills", skills).closed())
         .example(json!({"skills": ["file_read", "eval_code@^1"]}))
         .gives(object().with("set", SET.refer()))

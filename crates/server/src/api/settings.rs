@@ -48,7 +48,7 @@ fn members(sent: bool) -> Schema {
             }
         })
     };
-    let close = |schema: Schema| if sent { schema.closed() } else { schema };
+    let close = |schema: Schema| if sent { schema.members_at_least(1).closed() } else { schema };
     let whole = of_group(object(), "");
     groups().into_iter().fold(whole, |whole, group| put(whole, group, close(of_group(object(), group))))
 }

@@ -15,7 +15,7 @@ use crate::error::{ApiError, Code};
 use crate::http::{Fields, Id, Object};
 use crate::keyring::new_secret;
 use crate::openapi::schema::{list as list_of, object, text, time, uuid};
-use crate::openapi::shapes::{done, scopes as scope_list};
+use crate::openapi::shapes::{done, label, scopes as scope_list};
 use crate::openapi::{Operation, Shape, Tag};
 
 /// Longest name of a token, in characters.
@@ -43,7 +43,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Json<Value>, Api
 }
 
 pub(crate) fn create_doc() -> Operation {
-    let body = object().with("name", text().length(1, NAME_CHARS)).maybe("scopes", scope_list()).closed();
+    let body = object().with("name", label(NAME_CHARS)).maybe("scopes", scope_list()).closed();
     Operation::new(Tag::Tokens, "createToken", "Make a management token")
         .about("With the scope `manage` alone if none is given.")
         .body(body)

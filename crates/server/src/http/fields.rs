@@ -48,6 +48,18 @@ impl<S: Send + Sync> FromRequestParts<S> for Fields {
     }
 }
 
+/// `2.0` is a whole number in JSON Schema, and some clients write every number so. Larger ones are not exact.
+fn whole_float(number: f64) -> Option<u64> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it is whole and within bounds"
+    )]
+    let whole = (number.fract() == 0.0 && (0.0..=EXACT).contains(&number)).then_some(number as u64);
+    whole
+}
+
 impl Fields {
     /// The raw value; `null` counts as absent.
     pub(crate) fn value(&mut self, name: &'static str) -> Option<Value> {
@@ -122,7 +134,7 @@ impl Fields {
     pub(crate) fn whole(&mut self, name: &'static str, range: RangeInclusive<u64>) -> Option<u64> {
         let value = self.value(name)?;
         let number = match &value {
-            Value::Number(number) => number.as_u64(),
+            Value::Number(number) => number.as_u64().or_else(|| whole_float(number.as_f64()?)),
             Value::String(text) if self.query => text.parse().ok(),
             _ => {
                 self.wrong_type(name, "a number");
@@ -181,6 +193,15 @@ impl Fields {
         self.wrong.append(&mut inner.wrong);
         self.wrong_types.append(&mut inner.wrong_types);
         Some(out)
+    }
+
+    /// An object whose members are somebody else's.
+    pub(crate) fn free_object(&mut self, name: &'static str) -> Option<Value> {
+        let value = self.value(name)?;
+        if !value.is_object() {
+            self.wrong_type(name, "an object");
+        }
+        Some(value)
     }
 
     fn refuse_unknown(&mut self) {

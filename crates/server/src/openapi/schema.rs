@@ -187,6 +187,11 @@ impl Schema {
         self.set("minProperties", least)
     }
 
+    /// What the free member names of an object look like.
+    pub(crate) fn named(self, names: Self) -> Self {
+        self.set("propertyNames", Value::Object(names.json))
+    }
+
     /// A regular expression for a string.
     pub(crate) fn pattern(self, pattern: &str) -> Self {
         self.set("pattern", pattern)

@@ -2,6 +2,7 @@
 //!
 //! Members are those that are sent; the tests find one that is sent and not here.
 
+use domain::limits::NAME_CHARS;
 use domain::{ApprovalState, Scope, Status};
 use serde_json::json;
 
@@ -156,9 +157,39 @@ pub(crate) const SKILL_CONFIG: Shape = Shape::new("SkillConfig", || {
         .closed()
 });
 
+/// The name of a skill, as a pattern: no control characters, no `@`, no space at either end.
+const NAME: &str = r"[^@\s\u0000-\u001f\u007f-\u009f]([^@\u0000-\u001f\u007f-\u009f]{0,98}[^@\s\u0000-\u001f\u007f-\u009f])?";
+/// A constraint, as a pattern.
+const CONSTRAINT: &str = r"(\^|~|>=|<=|==|=|>|<)?(0|[1-9]\d{0,18})(\.(0|[1-9]\d{0,18})){0,2}";
+
+/// Text without control characters, as a pattern.
+pub(crate) const PLAIN: &str = r"^[^\u0000-\u001f\u007f-\u009f]*$";
+
+/// The name of a skill.
+pub(crate) fn skill_name() -> Schema {
+    text().length(1, NAME_CHARS).pattern(&format!("^{NAME}$"))
+}
+
+/// A skill by its name, and perhaps a version or a constraint.
+pub(crate) fn skill_reference() -> Schema {
+    text().pattern(&format!("^{NAME}(@{CONSTRAINT})?$")).example("echo@^1.0")
+}
+
+/// A requirement of a version.
+pub(crate) fn constraint() -> Schema {
+    text().pattern(&format!("^ *{CONSTRAINT} *$")).example("^1.0")
+}
+
+/// The name of something else: no control characters, and something that can be seen.
+pub(crate) fn label(most: usize) -> Schema {
+    text().length(1, most).pattern(
+        r"^[^\u0000-\u001f\u007f-\u009f]*[^\s\u0000-\u001f\u007f-\u009f][^\u0000-\u001f\u007f-\u009f]*$",
+    )
+}
+
 /// Policy by skill name.
 pub(crate) fn policies() -> Schema {
-    map(word(POLICIES)).example(json!({"eval_code": "hybrid"}))
+    map(word(POLICIES)).named(text().length(1, NAME_CHARS)).example(json!({"eval_code": "hybrid"}))
 }
 
 /// What a key may do.
@@ -168,7 +199,7 @@ pub(crate) fn scopes() -> Schema {
 
 /// Three numbers.
 pub(crate) fn version() -> Schema {
-    text().pattern(r"^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)$").example("1.0.0")
+    text().pattern(r"^(0|[1-9]\d{0,18})\.(0|[1-9]\d{0,18})\.(0|[1-9]\d{0,18})$").example("1.0.0")
 }
 
 /// A page of a list.

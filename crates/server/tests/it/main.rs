@@ -20,6 +20,7 @@ mod install;
 mod key_settings;
 mod keys;
 mod listener;
+mod nonsense;
 mod openapi;
 mod other_paths;
 mod parts;

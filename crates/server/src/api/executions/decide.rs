@@ -45,7 +45,7 @@ pub(crate) async fn approve(
     request: Request,
 ) -> Result<Json<Value>, ApiError> {
     let mut body = Fields::from(body(request).await?);
-    let input = body.value("input");
+    let input = body.free_object("input");
     body.finish()?;
     let by = decider(&caller)?;
     let row = super::list::visible(&app, &caller, Scope::ApproveSkills, &id).await?;

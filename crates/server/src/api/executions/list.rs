@@ -37,6 +37,7 @@ pub(crate) fn list_doc() -> Operation {
         .owned()
         .paged()
         .gives(page_of(EXECUTION))
+        .link("getExecution", &[("id", "$response.body#/data/0/id")])
 }
 
 /// `GET /api/skills/executions`.

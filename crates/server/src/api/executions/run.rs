@@ -22,20 +22,25 @@ use crate::caller::Caller;
 use crate::error::{ApiError, Code};
 use crate::http::{Fields, Object, idempotency_key};
 use crate::openapi::schema::{free_object, object, text, whole};
-use crate::openapi::shapes::one_execution;
+use crate::openapi::shapes::{PLAIN, one_execution, skill_reference};
 use crate::openapi::{Operation, Tag};
 
 /// A day: more is a slip. The executor's own maximum holds below it.
 const TIMEOUT_MS: u64 = 86_400_000;
+/// Longest owner id, in characters.
+const OWNER_CHARS: usize = 200;
 /// Longest session id, in characters.
 const SESSION_CHARS: usize = 256;
 
 pub(crate) fn run_doc() -> Operation {
     let body = object()
-        .with("skillName", text().about("`name`, `name@version` or `name@constraint`."))
+        .with("skillName", skill_reference().about("`name`, `name@version` or `name@constraint`."))
         .maybe("input", free_object())
-        .maybe("sessionId", text().length(0, SESSION_CHARS))
-        .maybe("apiKeyId", text().about("Somebody else; for management alone."))
+        .maybe("sessionId", text().length(0, SESSION_CHARS).pattern(PLAIN))
+        .maybe(
+            "apiKeyId",
+            text().length(1, OWNER_CHARS).pattern(PLAIN).about("Somebody else; for management alone."),
+        )
         .maybe("timeoutMs", whole(1..=TIMEOUT_MS))
         .closed();
     Operation::new(Tag::Executions, "createExecution", "Run a skill")
@@ -45,7 +50,7 @@ pub(crate) fn run_doc() -> Operation {
             text().length(0, 255).about("The same again gets the first run's outcome."),
         )
         .body(body)
-        .example(json!({"skillName": "echo", "input": {"text": "hello"}}))
+        .example(json!({"skillName": "eval_code", "input": {"language": "python", "code": "print(6 * 7)"}}))
         .gives(one_execution())
         .errors(&[Code::BadHeader, Code::ForeignOwner, Code::PolicyViolation, Code::CustomSkillsDisabled])
         .errors(&[Code::SkillNotFound, Code::VersionNotFound, Code::SkillInactive, Code::SkillBroken])
@@ -113,6 +118,15 @@ fn once(owner: &str, key: &str) -> String {
     domain::ids::sha256_hex(format!("rest {} {owner} {} {key}", owner.len(), key.len()))
 }
 
+fn plain(text: &str, least: usize, most: usize) -> Result<String, String> {
+    let fits = (least..=most).contains(&text.chars().count()) && !text.chars().any(char::is_control);
+    if fits {
+        Ok(text.to_owned())
+    } else {
+        Err(format!("has {least} to {most} characters, none of them control characters"))
+    }
+}
+
 struct Asked {
     skill: SkillRef,
     input: Value,
@@ -130,11 +144,8 @@ fn read(mut body: Fields) -> Result<Asked, ApiError> {
         body.refuse("skillName", error);
     }
     let input = body.value("input").unwrap_or_else(|| Value::Object(Map::new()));
-    let session_id = body.parsed("sessionId", |text| {
-        let fits = text.chars().count() <= SESSION_CHARS;
-        if fits { Ok(text.to_owned()) } else { Err(format!("has at most {SESSION_CHARS} characters")) }
-    });
-    let api_key_id = body.text("apiKeyId");
+    let session_id = body.parsed("sessionId", |text| plain(text, 0, SESSION_CHARS));
+    let api_key_id = body.parsed("apiKeyId", |text| plain(text, 1, OWNER_CHARS));
     let timeout_ms = body.whole("timeoutMs", 1..=TIMEOUT_MS);
     body.finish()?;
     let skill = skill.map_err(|e| ApiError::field(Code::InvalidField, "skillName", &e.to_string()))?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use domain::limits::{EXECUTION_TIMEOUT_MAX_MS, NAME_CHARS};
+use domain::limits::EXECUTION_TIMEOUT_MAX_MS;
 use domain::skill::check_name;
 use domain::{Annotations, Mode, Policy, SYSTEM_OWNER, Skill, SourceProvider, Version, ids, schema};
 use executor::check_schema;
@@ -15,7 +15,7 @@ use crate::app::App;
 use crate::error::{ApiError, Code};
 use crate::http::{Fields, Object};
 use crate::openapi::schema::{flag, free_object, list, object, text, uuid, whole, word};
-use crate::openapi::shapes::{ANNOTATIONS, MODES, POLICIES, done, version};
+use crate::openapi::shapes::{ANNOTATIONS, MODES, PLAIN, POLICIES, done, skill_name, version};
 use crate::openapi::{Operation, Tag};
 
 /// Most retries of a skill.
@@ -25,13 +25,14 @@ const OWNER_CHARS: usize = 200;
 
 pub(crate) fn install_doc() -> Operation {
     let id = &[("id", "$response.body#/id")];
+    let schemas = object().maybe("input", free_object()).maybe("output", free_object()).closed();
     let body = object()
-        .with("name", text().length(1, NAME_CHARS))
+        .with("name", skill_name())
         .with("description", text())
         .with("handlerCode", text().about("A name in the handler table, never code.").example("echo-handler"))
-        .maybe("schema", free_object().about("`{input, output}`: JSON Schemas, or `{\"text\": \"string\"}`."))
+        .maybe("schema", schemas.about("JSON Schemas, or `{\"text\": \"string\"}`."))
         .maybe("version", version().default("1.0.0"))
-        .maybe("apiKeyId", text().length(1, OWNER_CHARS).about("Owner; `system` if absent."))
+        .maybe("apiKeyId", text().length(1, OWNER_CHARS).pattern(PLAIN).about("Owner; `system` if absent."))
         .maybe("replace", flag().default(false).about("Overwrite this name and version of the owner."))
         .maybe("mode", word(MODES).default("on"))
         .maybe("policy", word(POLICIES).default("auto"))

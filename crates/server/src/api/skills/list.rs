@@ -21,6 +21,9 @@ use crate::openapi::{Operation, Tag};
 /// The words of an order.
 const SORTS: &[&str] = &["name", "created", "installs"];
 
+/// The id of the first row, for links.
+const FIRST: &[(&str, &str)] = &[("id", "$response.body#/data/0/id")];
+
 pub(crate) fn list_doc() -> Operation {
     let gives = page_of(SHOWN_SKILL)
         .with("skills", list_of(SHOWN_SKILL.refer()).about("The same as `data`."))
@@ -36,6 +39,9 @@ pub(crate) fn list_doc() -> Operation {
         .query("sort", word(SORTS).default("name"))
         .paged()
         .gives(gives)
+        .link("getSkill", FIRST)
+        .link("updateSkill", FIRST)
+        .link("deleteSkill", FIRST)
 }
 
 /// `GET /api/skills`.

@@ -13,15 +13,15 @@ use crate::authorise::acting_for;
 use crate::caller::Caller;
 use crate::error::{ApiError, Code};
 use crate::http::Fields;
-use crate::openapi::schema::{list, object, text};
-use crate::openapi::shapes::version;
+use crate::openapi::schema::{list, object};
+use crate::openapi::shapes::{constraint, skill_name, version};
 use crate::openapi::{Operation, Tag};
 
 pub(crate) fn resolve_doc() -> Operation {
     Operation::new(Tag::Skills, "resolveSkill", "The skill that a name and a constraint mean")
         .about("For the caller; for anybody's key with `apiKeyId`, for management. The highest version that fits wins.")
-        .needs_query("name", text())
-        .query("constraint", text().about("Such as `^1.2`, `~1`, `>=1.0.0`, `1.2.3`; absent: any."))
+        .needs_query("name", skill_name())
+        .query("constraint", constraint().about("Such as `^1.2`, `~1`, `>=1.0.0`, `1.2.3`; absent: any."))
         .owned()
         .gives(
             object()
