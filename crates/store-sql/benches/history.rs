@@ -30,12 +30,12 @@ const FILL: &str = r#"
         FROM n;
 "#;
 
-const APPROVALS: &str = r#"
+const APPROVALS: &str = "
     INSERT INTO approvals (execution_id, call, state, expires_ns, asked_ns, approval)
         SELECT id, id, iif(rowid % 10000 = 0, 'waiting', 'approved'), 0, created_ns,
             json_object('state', iif(rowid % 10000 = 0, 'waiting', 'approved'), 'expiresAt', created_at)
         FROM skill_executions WHERE rowid % 1000 = 0;
-"#;
+";
 
 struct Bench {
     folder: tempfile::TempDir,

@@ -101,7 +101,7 @@ impl PostgresStore {
         let (exclusive, totals) = (Arc::clone(&self.exclusive), Arc::clone(&self.totals));
         tokio::spawn(async move {
             match executions::total_of(&exclusive, &filter).await {
-                Ok(total) => totals.note(key, total, Instant::now()),
+                Ok(counted) => totals.counted(key, counted, Instant::now()),
                 Err(SqlError::Store(StoreError::Closed)) => {}
                 Err(error) => tracing::error!(%error, "executions could not be counted"),
             }
@@ -157,9 +157,9 @@ impl Store for PostgresStore {
                 Some(total)
             }
         };
-        let page = executions::page(&self.exclusive, filter, page, known).await?;
+        let (page, counted) = executions::page(&self.exclusive, filter, page, known).await?;
         if known.is_none() {
-            self.totals.note(key, page.total, Instant::now());
+            self.totals.counted(key, counted, Instant::now());
         }
         Ok(page)
     }

@@ -109,18 +109,11 @@ impl SqliteStore {
                 executions::total(&snapshot, &filter)
             };
             match readers.run(count).await {
-                Ok(counted) => note(&totals, key, counted),
+                Ok(counted) => totals.counted(key, counted, Instant::now()),
                 Err(StoreError::Closed) => {}
                 Err(error) => tracing::error!(%error, "executions could not be counted"),
             }
         });
-    }
-}
-
-fn note(totals: &Totals, key: String, counted: executions::Counted) {
-    match counted.costly {
-        Some(took) => totals.keep(key, counted.total, Instant::now(), took),
-        None => totals.note(key, counted.total, Instant::now()),
     }
 }
 
@@ -181,7 +174,7 @@ impl Store for SqliteStore {
         let filter = filter.clone();
         let (page, counted) = self.readers.run(move |c| executions::page(c, &filter, page, known)).await?;
         if known.is_none() {
-            note(&self.totals, key, counted);
+            self.totals.counted(key, counted, Instant::now());
         }
         Ok(page)
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use store::ExecutionFilter;
 
 /// Totals up to here are counted each time, which an index does in a moment.
-pub(crate) const EXACT: u64 = 10_000;
+const EXACT: u64 = 10_000;
 /// So old a total is given out as it is, at least.
 const FRESH: Duration = Duration::from_secs(5);
 /// One part in so many of the time may be spent on counting a filter that is asked for all the time.
@@ -28,6 +28,14 @@ pub(crate) enum Known {
     Fresh(u64),
     /// To be shown, and to be counted anew by the one who was told so.
     Stale(u64),
+}
+
+/// A total that was just counted.
+#[derive(Clone, Copy)]
+pub(crate) struct Counted {
+    pub(crate) total: u64,
+    /// How long it took, if it was so much work that it should be remembered.
+    pub(crate) costly: Option<Duration>,
 }
 
 #[derive(Default)]
@@ -67,8 +75,16 @@ impl Totals {
         }
     }
 
+    /// Remembers a total that was just counted, if it is worth it.
+    pub(crate) fn counted(&self, key: String, counted: Counted, now: Instant) {
+        match counted.costly {
+            Some(took) => self.keep(key, counted.total, now, took),
+            None => self.note(key, counted.total, now),
+        }
+    }
+
     /// Remembers a large total, and forgets one that has become small.
-    pub(crate) fn note(&self, key: String, total: u64, now: Instant) {
+    fn note(&self, key: String, total: u64, now: Instant) {
         if total <= EXACT {
             self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
         } else {
@@ -77,7 +93,7 @@ impl Totals {
     }
 
     /// Remembers a total that was costly to count, however small it is: the longer it took, the longer it is shown.
-    pub(crate) fn keep(&self, key: String, total: u64, now: Instant, took: Duration) {
+    fn keep(&self, key: String, total: u64, now: Instant, took: Duration) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= FILTERS {
             known.retain(|_, entry| now.saturating_duration_since(entry.counted) <= entry.fresh + STALE);

@@ -104,14 +104,12 @@ impl Address {
 
 fn modes(mode: Option<&str>, roots: Option<&Roots>) -> Result<(SslMode, Check), PgError> {
     Ok(match (mode, roots) {
-        // As libpq has it: who says which authorities to trust means it.
-        (Some("require"), Some(_)) => (SslMode::Require, Check::Authority),
-        (None, Some(Roots::System)) => (SslMode::Require, Check::Name),
-        (None | Some("prefer" | "allow"), _) => (SslMode::Prefer, Check::Nothing),
         (Some("disable"), _) => (SslMode::Disable, Check::Nothing),
+        // As libpq has it: who says which authorities to trust means it.
+        (Some("verify-full"), _) | (None, Some(Roots::System)) => (SslMode::Require, Check::Name),
+        (Some("verify-ca"), _) | (Some("require"), Some(_)) => (SslMode::Require, Check::Authority),
         (Some("require"), None) => (SslMode::Require, Check::Nothing),
-        (Some("verify-ca"), _) => (SslMode::Require, Check::Authority),
-        (Some("verify-full"), _) => (SslMode::Require, Check::Name),
+        (None | Some("prefer" | "allow"), _) => (SslMode::Prefer, Check::Nothing),
         (Some(_), _) => {
             let words = "disable, allow, prefer, require, verify-ca or verify-full";
             return Err(wrong(&format!("has an sslmode that is none of {words}")));

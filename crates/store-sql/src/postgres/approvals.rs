@@ -4,12 +4,13 @@
 use domain::{Approval, ApprovalState, Execution};
 use store::ApprovalDecision;
 
-use super::cells::Cells;
+use super::cells::Columns;
 use super::error::conflict;
 use super::exclusive::Exclusive;
 use super::executions::{self, INSERT, NewRow};
 use super::lanes::Lanes;
 use super::text::{json, optional, optional_json, text};
+use crate::cells::Cells;
 use crate::common::nanoseconds;
 use crate::error::SqlError;
 
@@ -41,7 +42,7 @@ pub(super) async fn of_call(lanes: &Lanes, call: &str) -> Result<Option<Executio
         ORDER BY execution_id DESC LIMIT 1";
     match lanes.row(sql, &[&text(call)]).await? {
         None => Ok(None),
-        Some(row) => executions::one(lanes, &Cells::new(&row).text("execution_id")?).await,
+        Some(row) => executions::one(lanes, &Columns::new(&row).text("execution_id")?).await,
     }
 }
 
@@ -89,5 +90,5 @@ pub(super) async fn overdue(lanes: &Lanes, now: &str, batch: u32) -> Result<Vec<
     let sql = "SELECT execution_id FROM approvals WHERE state = 'waiting' AND expires_ns <= $1
         ORDER BY expires_ns LIMIT $2";
     let rows = lanes.rows(sql, &[&nanoseconds(now)?, &i64::from(batch)]).await?;
-    rows.iter().map(|row| Ok(Cells::new(row).text("execution_id")?)).collect()
+    rows.iter().map(|row| Ok(Columns::new(row).text("execution_id")?)).collect()
 }

@@ -3,13 +3,15 @@
 use domain::Artifact;
 use tokio_postgres::Row;
 
-use super::cells::Cells;
+use super::cells::Columns;
 use super::error::conflict;
 use super::exclusive::Exclusive;
 use super::lanes::Lanes;
 use super::text::text;
+use crate::cells::Cells;
 use crate::common::{nanoseconds, signed};
 use crate::error::{BadRow, SqlError};
+use crate::rows;
 
 macro_rules! select {
     ($where:literal) => {
@@ -60,7 +62,7 @@ pub(super) async fn content(exclusive: &Exclusive, id: &str) -> Result<Option<Ve
     let snapshot = session.snapshot().await?;
     let row = snapshot.row("SELECT content FROM artifacts WHERE id = $1", &[&text(id)]).await?;
     snapshot.commit().await?;
-    Ok(row.map(|row| Cells::new(&row).bytes("content")).transpose()?)
+    Ok(row.map(|row| Columns::new(&row).bytes("content")).transpose()?)
 }
 
 /// See [`store::Artifacts::artifacts_of`].
@@ -70,15 +72,5 @@ pub(super) async fn of(lanes: &Lanes, execution_id: &str) -> Result<Vec<Artifact
 }
 
 fn read(row: &Row) -> Result<Artifact, BadRow> {
-    let mut cells = Cells::new(row);
-    Ok(Artifact {
-        id: cells.text("id")?,
-        execution_id: cells.text("execution_id")?,
-        api_key_id: cells.text("api_key_id")?,
-        name: cells.text("name")?,
-        mime: cells.text("mime")?,
-        bytes: cells.number("bytes")?,
-        sha256: cells.text("sha256")?,
-        created_at: cells.text("created_at")?,
-    })
+    rows::artifact(&mut Columns::new(row))
 }

@@ -4,7 +4,7 @@ use domain::AuditEntry;
 use store::{AuditFilter, Page, PageRequest};
 use tokio_postgres::Row;
 
-use super::cells::Cells;
+use super::cells::Columns;
 use super::conditions::Conditions;
 use super::error::conflict;
 use super::exclusive::Exclusive;
@@ -12,6 +12,7 @@ use super::lanes::Lanes;
 use super::text::{optional, optional_json, owned, text};
 use crate::common::{bounded, nanoseconds, offset};
 use crate::error::{BadRow, SqlError};
+use crate::rows;
 
 /// See [`store::Audit::append_audit`].
 pub(super) async fn append(lanes: &Lanes, entry: &AuditEntry) -> Result<(), SqlError> {
@@ -53,7 +54,7 @@ pub(super) async fn page(
     let snapshot = session.snapshot().await?;
     let total = format!("SELECT count(*) FROM audit{}", conditions.sql);
     let total = snapshot.row_once(&total, &conditions.params()).await?;
-    let total = total.map_or(Ok(0), |row| Cells::new(&row).count("count"))?;
+    let total = total.map_or(Ok(0), |row| Columns::new(&row).count("count"))?;
     let (limit, skipped) = (conditions.value(i64::from(page.limit)), conditions.value(offset(page)));
     let sql = format!(
         "SELECT id, actor, action, target, before, after, request_id, created_at FROM audit{}
@@ -72,15 +73,5 @@ pub(super) async fn page(
 }
 
 fn read(row: &Row) -> Result<AuditEntry, BadRow> {
-    let mut cells = Cells::new(row);
-    Ok(AuditEntry {
-        id: cells.text("id")?,
-        actor: cells.text("actor")?,
-        action: cells.text("action")?,
-        target: cells.text("target")?,
-        before: cells.optional_json("before")?,
-        after: cells.optional_json("after")?,
-        request_id: cells.optional_text("request_id")?,
-        created_at: cells.text("created_at")?,
-    })
+    rows::audit_entry(&mut Columns::new(row))
 }

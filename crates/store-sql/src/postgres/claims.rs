@@ -3,11 +3,12 @@
 use domain::Execution;
 use store::{Claim, Claimed};
 
-use super::cells::Cells;
+use super::cells::Columns;
 use super::error::{PgError, conflict};
 use super::executions::{INSERT, NewRow};
 use super::lanes::Lanes;
 use super::text::text;
+use crate::cells::Cells;
 use crate::error::SqlError;
 
 /// Between losing a claim and asking who has it, it may have been forgotten.
@@ -63,7 +64,7 @@ pub(super) async fn create_once(
 pub(super) async fn claimed(lanes: &Lanes, key: &str, now_ms: i64) -> Result<Option<Claimed>, SqlError> {
     let sql = "SELECT execution_id, fingerprint FROM claims WHERE key = $1 AND expires_ms > $2";
     let Some(row) = lanes.row(sql, &[&text(key), &now_ms]).await? else { return Ok(None) };
-    let mut cells = Cells::new(&row);
+    let mut cells = Columns::new(&row);
     Ok(Some(Claimed { execution_id: cells.text("execution_id")?, fingerprint: cells.text("fingerprint")? }))
 }
 

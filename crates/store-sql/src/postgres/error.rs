@@ -25,6 +25,9 @@ pub(crate) enum PgError {
     /// There is no connection, or it was lost on the way.
     #[error("no connection to PostgreSQL: {0}")]
     NoConnection(String),
+    /// The server is not the one that was asked for, or speaks no TLS that this program does.
+    #[error("no trusted connection to PostgreSQL: {0}")]
+    Untrusted(String),
     /// The connection is there, but no answer came.
     #[error("PostgreSQL did not answer in time")]
     NoAnswer,
@@ -77,13 +80,20 @@ impl From<tokio_postgres::Error> for PgError {
         }
         let mut text = error.to_string();
         let mut source = error.source();
-        let mut io = false;
+        let (mut io, mut tls) = (false, false);
         while let Some(cause) = source {
-            io |= cause.is::<std::io::Error>();
+            if let Some(cause) = cause.downcast_ref::<std::io::Error>() {
+                io = true;
+                tls |= cause.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()).is_some();
+            }
             text = format!("{text}: {cause}");
             source = cause.source();
         }
-        if error.is_closed() || io { Self::NoConnection(text) } else { Self::Protocol(text) }
+        match (tls, error.is_closed() || io) {
+            (true, _) => Self::Untrusted(text),
+            (false, true) => Self::NoConnection(text),
+            (false, false) => Self::Protocol(text),
+        }
     }
 }
 

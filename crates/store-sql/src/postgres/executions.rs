@@ -1,12 +1,14 @@
 //! The `skill_executions` table: the history. Terminal rows never change; every transition is guarded in its own
 //! statement, so that two writers cannot both end a run.
 
-use domain::{Door, Execution, Status};
+use std::time::{Duration, Instant};
+
+use domain::Execution;
 use store::{ExecutionFilter, ExecutionOutcome, Page, PageRequest};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::cells::Cells;
+use super::cells::Columns;
 use super::conditions::Conditions;
 use super::error::conflict;
 use super::exclusive::Exclusive;
@@ -14,8 +16,11 @@ use super::filter;
 use super::lanes::Lanes;
 use super::session::Tx;
 use super::text::{Text, json, optional, optional_json, owned, text};
+use crate::cells::Cells;
 use crate::common::{bounded, count, nanoseconds, offset, signed};
 use crate::error::{BadRow, SqlError};
+use crate::rows;
+use crate::totals::Counted;
 
 macro_rules! columns {
     () => {
@@ -207,26 +212,27 @@ pub(super) async fn one_within(tx: &Tx<'_>, id: &str) -> Result<Option<Execution
 }
 
 /// One page, newest first, without the parts, which may be large. A row that cannot be read is left out of it with a
-/// logged error: the rest of the history stays usable. `known` is the total, if it is known.
+/// logged error: the rest of the history stays usable. `known` is the total, if it is known; the second value is the
+/// total that was counted.
 pub(super) async fn page(
     exclusive: &Exclusive,
     wanted: &ExecutionFilter,
     page: PageRequest,
     known: Option<u64>,
-) -> Result<Page<Execution>, SqlError> {
+) -> Result<(Page<Execution>, Counted), SqlError> {
     let page = bounded(page);
     let limit = page.limit as usize;
     let mut conditions = filter::conditions(wanted)?;
     let mut session = exclusive.take().await?;
     // One transaction, so that the total and the rows are of the same moment.
     let snapshot = session.snapshot().await?;
-    let total = match known {
-        Some(total) => total,
+    let counted = match known {
+        Some(total) => Counted { total, costly: None },
         None => total(&snapshot, &conditions).await?,
     };
     if let Some(before) = &wanted.before {
         let Some(created_ns) = place(&snapshot, before).await? else {
-            return Ok(Page::new(Vec::new(), total, page));
+            return Ok((Page::new(Vec::new(), counted.total, page), counted));
         };
         let (created_ns, id) = (conditions.value(created_ns), conditions.value(owned(before.clone())));
         conditions.written(&format!("(created_ns, id) < ({created_ns}, {id})"));
@@ -250,7 +256,7 @@ pub(super) async fn page(
     snapshot.commit().await?;
     let more = rows.len() > limit;
     let seen = rows.len().min(limit);
-    let last = rows.get(limit - 1).filter(|_| more).map(|row| Cells::new(row).text("id")).transpose()?;
+    let last = rows.get(limit - 1).filter(|_| more).map(|row| Columns::new(row).text("id")).transpose()?;
     let mut data = Vec::with_capacity(seen);
     for row in rows.iter().take(limit) {
         match read(row) {
@@ -258,55 +264,36 @@ pub(super) async fn page(
             Err(error) => tracing::error!(%error, "an execution in the history cannot be read"),
         }
     }
-    let total = if seen > 0 && wanted.before.is_none() {
-        total.max(count(offset(page)) + seen as u64)
-    } else {
-        total
-    };
-    Ok(Page { next_cursor: last, ..Page::new(data, total, page) })
+    // A remembered total may be smaller than what is on this page.
+    let shown = counted.total.max(if seen > 0 { count(offset(page)) + seen as u64 } else { 0 });
+    Ok((Page { next_cursor: last, ..Page::new(data, shown, page) }, counted))
 }
 
+/// Longer than a look into an index takes.
+const COSTLY: Duration = Duration::from_millis(25);
+
 /// Rows of a filter without its cursor.
-pub(super) async fn total_of(exclusive: &Exclusive, wanted: &ExecutionFilter) -> Result<u64, SqlError> {
+pub(super) async fn total_of(exclusive: &Exclusive, wanted: &ExecutionFilter) -> Result<Counted, SqlError> {
     let mut session = exclusive.take().await?;
     let snapshot = session.snapshot().await?;
     total(&snapshot, &filter::conditions(wanted)?).await
 }
 
-async fn total(snapshot: &Tx<'_>, conditions: &Conditions) -> Result<u64, SqlError> {
+async fn total(snapshot: &Tx<'_>, conditions: &Conditions) -> Result<Counted, SqlError> {
+    let start = Instant::now();
     let sql = format!("SELECT count(*) FROM skill_executions{}", conditions.sql);
     let row = snapshot.row_once(&sql, &conditions.params()).await?;
-    Ok(row.map_or(Ok(0), |row| Cells::new(&row).count("count"))?)
+    let total = row.map_or(Ok(0), |row| Columns::new(&row).count("count"))?;
+    let took = start.elapsed();
+    Ok(Counted { total, costly: (took > COSTLY).then_some(took) })
 }
 
 /// The time of a row, which with its id is its place in the list.
 async fn place(snapshot: &Tx<'_>, id: &str) -> Result<Option<i64>, SqlError> {
     let row = snapshot.row("SELECT created_ns FROM skill_executions WHERE id = $1", &[&text(id)]).await?;
-    Ok(row.map(|row| Cells::new(&row).number("created_ns")).transpose()?)
+    Ok(row.map(|row| Columns::new(&row).number("created_ns")).transpose()?)
 }
 
 fn read(row: &Row) -> Result<Execution, BadRow> {
-    let mut cells = Cells::new(row);
-    Ok(Execution {
-        id: cells.text("id")?,
-        skill_id: cells.text("skill_id")?,
-        skill_name: cells.text("skill_name")?,
-        version: cells.parsed("version")?,
-        api_key_id: cells.text("api_key_id")?,
-        user: cells.optional_text("user")?,
-        session_id: cells.optional_text("session_id")?,
-        turn_id: cells.optional_text("turn_id")?,
-        door: cells.word("door", Door::parse)?,
-        status: cells.word("status", Status::parse)?,
-        duration_ms: cells.optional_number("duration_ms")?,
-        attempts: cells.number("attempts")?,
-        engine: cells.optional_text("engine")?,
-        isolation: cells.optional_text("isolation")?,
-        created_at: cells.text("created_at")?,
-        error_message: cells.optional_text("error_message")?,
-        input: cells.json("input")?,
-        output: cells.optional_json("output")?,
-        parts: cells.json("parts")?,
-        approval: cells.optional_json("approval")?,
-    })
+    rows::execution(&mut Columns::new(row))
 }

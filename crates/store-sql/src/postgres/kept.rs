@@ -7,11 +7,12 @@ use std::collections::BTreeSet;
 use domain::ids::sha256_hex;
 use store::{KeptRounds, KeptScope, PruneKept, RecallKept, RecalledKept};
 
-use super::cells::Cells;
+use super::cells::Columns;
 use super::exclusive::Exclusive;
 use super::lanes::Lanes;
 use super::session::Tx;
 use super::text::{Text, owned, text};
+use crate::cells::Cells;
 use crate::common::signed;
 use crate::error::SqlError;
 
@@ -66,7 +67,7 @@ fn place(scope: &KeptScope, key: &str) -> Result<String, SqlError> {
 async fn make_room(tx: &Tx<'_>, owner: &Text<'_>, max: i64) -> Result<(), SqlError> {
     let sql = "SELECT coalesce(sum(bytes), 0)::bigint FROM kept_rounds WHERE owner = $1 AND NOT expired";
     let held = tx.row(sql, &[owner]).await?;
-    let held: i64 = held.map_or(Ok(0), |row| Cells::new(&row).number("sum"))?;
+    let held: i64 = held.map_or(Ok(0), |row| Columns::new(&row).number("sum"))?;
     if held <= max {
         return Ok(());
     }
@@ -89,7 +90,7 @@ async fn expire(tx: &Tx<'_>, ids: &[i64]) -> Result<(), SqlError> {
 }
 
 fn ids(rows: &[tokio_postgres::Row]) -> Result<Vec<i64>, SqlError> {
-    rows.iter().map(|row| Ok(Cells::new(row).number("id")?)).collect()
+    rows.iter().map(|row| Ok(Columns::new(row).number("id")?)).collect()
 }
 
 /// Rounds that a key leads to.
@@ -120,7 +121,7 @@ pub(super) async fn recall(lanes: &Lanes, recall: &RecallKept) -> Result<Vec<Rec
         "SELECT id, CASE WHEN id = ANY ($2) THEN payload ELSE trace END FROM kept_rounds WHERE id = ANY ($1)";
     let mut contents = std::collections::HashMap::new();
     for row in lanes.rows(sql, &[&wanted, &alive]).await? {
-        let mut cells = Cells::new(&row);
+        let mut cells = Columns::new(&row);
         let id: i64 = cells.number("id")?;
         if let Some(payload) = cells.optional_bytes("payload")? {
             contents.insert(id, payload);
@@ -163,7 +164,7 @@ async fn look_up(lanes: &Lanes, recall: &RecallKept) -> Result<Vec<Found>, SqlEr
     let rows = lanes.rows(sql, &[&asked, &here, &session]).await?;
     let mut found = Vec::with_capacity(rows.len());
     for row in &rows {
-        let mut cells = Cells::new(row);
+        let mut cells = Columns::new(row);
         let (number, session): (usize, _) = (cells.number("number")?, cells.text("session")?);
         let (id, used_ms, expired) = (cells.number("id")?, cells.number("used_ms")?, cells.flag("expired")?);
         let alive = expired || recall.now_ms - used_ms < recall.ttl_ms;

@@ -1,17 +1,16 @@
 //! The `api_keys` table. Holds hashes of secrets, never secrets.
 
-use domain::{ApiKey, KeySettings, Scope};
-use serde::Deserialize as _;
-use serde_json::{Map, Value};
+use domain::ApiKey;
 use store::{KeyUpdate, NewKey, StoreError};
 use tokio_postgres::Row;
 
-use super::cells::Cells;
+use super::cells::Columns;
 use super::error::conflict;
 use super::exclusive::Exclusive;
 use super::lanes::Lanes;
 use super::text::{json, optional, optional_json, text};
 use crate::error::{BadRow, SqlError};
+use crate::rows;
 
 macro_rules! columns {
     () => {
@@ -111,24 +110,7 @@ pub(super) async fn touch(lanes: &Lanes, id: &str, now: &str) -> Result<(), SqlE
 }
 
 fn read(row: &Row) -> Result<ApiKey, BadRow> {
-    let mut cells = Cells::new(row);
-    Ok(ApiKey {
-        id: cells.text("id")?,
-        name: cells.text("name")?,
-        scopes: cells.json::<Vec<Scope>>("scopes")?,
-        custom_skill_execution_enabled: cells.flag("custom_skill_execution_enabled")?,
-        revoked: cells.flag("revoked")?,
-        settings: settings(&mut cells)?,
-        created_at: cells.text("created_at")?,
-        last_used_at: cells.optional_text("last_used_at")?,
-    })
-}
-
-/// Only an object, so that damage is never taken for settings that restrict nothing: a list would be read as fields too.
-fn settings(cells: &mut Cells<'_>) -> Result<KeySettings, BadRow> {
-    let object: Map<String, Value> = cells.json("settings")?;
-    KeySettings::deserialize(Value::Object(object))
-        .map_err(|e| BadRow { column: "settings", problem: format!("is not what it should be: {e}") })
+    rows::key(&mut Columns::new(row))
 }
 
 fn not_found(id: &str) -> SqlError {

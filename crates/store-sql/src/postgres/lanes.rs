@@ -24,7 +24,7 @@ const WAITING: u32 = 1024;
 
 pub(super) struct Lanes {
     connector: Arc<Connector>,
-    lanes: [Lane; LANES],
+    all: [Lane; LANES],
     /// One for each statement that has no answer yet.
     permits: Semaphore,
 }
@@ -59,7 +59,7 @@ impl Drop for Ride<'_> {
 impl Lanes {
     /// Connects to nothing yet.
     pub(super) fn new(connector: Arc<Connector>) -> Self {
-        Self { connector, lanes: Default::default(), permits: Semaphore::new(WAITING as usize) }
+        Self { connector, all: Default::default(), permits: Semaphore::new(WAITING as usize) }
     }
 
     /// All rows of a statement.
@@ -92,7 +92,7 @@ impl Lanes {
     /// The lane with the least on it; of those the first, so that a quiet program keeps few connections.
     async fn ride(&self) -> Result<Ride<'_>, SqlError> {
         let permit = self.permits.acquire().await.map_err(|_| StoreError::Closed)?;
-        let [first, rest @ ..] = &self.lanes;
+        let [first, rest @ ..] = &self.all;
         let mut best = first;
         for lane in rest {
             if lane.busy.load(Ordering::Relaxed) < best.busy.load(Ordering::Relaxed) {
@@ -109,7 +109,7 @@ impl Lanes {
             self.permits.close();
             drop(all);
         }
-        for lane in &self.lanes {
+        for lane in &self.all {
             lane.state.lock().await.session = None;
         }
     }

@@ -3,10 +3,11 @@
 
 use store::{HistorySize, Prune, Pruned};
 
-use super::cells::Cells;
+use super::cells::Columns;
 use super::exclusive::Exclusive;
 use super::session::Tx;
 use super::text::{Text, owned};
+use crate::cells::Cells;
 use crate::common::{nanoseconds, signed};
 use crate::error::SqlError;
 
@@ -81,7 +82,7 @@ pub(super) async fn prune(exclusive: &Exclusive, prune: &Prune) -> Result<Pruned
     let mut session = exclusive.take().await?;
     let tx = session.begin().await?;
     let alone = tx.row(ALONE, &[]).await?;
-    if !alone.map_or(Ok(false), |row| Cells::new(&row).flag("lock"))? {
+    if !alone.map_or(Ok(false), |row| Columns::new(&row).flag("lock"))? {
         return Ok(Pruned::default());
     }
     let mut pruned = Pruned::default();
@@ -129,7 +130,7 @@ async fn of_age(
     if let Some(keep) = prune.keep
         && let Some(edge) = tx.row(table.edge, &[&signed(keep)]).await?
     {
-        let mut cells = Cells::new(&edge);
+        let mut cells = Columns::new(&edge);
         let (created_ns, id) = (cells.number("created_ns")?, cells.text("id")?);
         let many = oldest(tx, table, created_ns, &id, prune.batch).await?;
         // Both lists are of the oldest, so one holds the other.
@@ -156,7 +157,7 @@ async fn oldest(
 /// The oldest rows that have ended until what is over the bound is covered.
 async fn over(tx: &Tx<'_>, room: u64, batch: u32) -> Result<Vec<Text<'static>>, SqlError> {
     let held = tx.row(BYTES, &[]).await?;
-    let held = held.map_or(Ok(0), |row| Cells::new(&row).count("bytes"))?;
+    let held = held.map_or(Ok(0), |row| Columns::new(&row).count("bytes"))?;
     let Some(excess) = held.checked_sub(room).filter(|excess| *excess > 0) else {
         return Ok(Vec::new());
     };
@@ -164,7 +165,7 @@ async fn over(tx: &Tx<'_>, room: u64, batch: u32) -> Result<Vec<Text<'static>>, 
 }
 
 fn ids(rows: &[tokio_postgres::Row]) -> Result<Vec<Text<'static>>, SqlError> {
-    rows.iter().map(|row| Ok(owned(Cells::new(row).text("id")?))).collect()
+    rows.iter().map(|row| Ok(owned(Columns::new(row).text("id")?))).collect()
 }
 
 async fn remove_executions(tx: &Tx<'_>, old: &[Text<'static>]) -> Result<u64, SqlError> {
@@ -198,7 +199,7 @@ pub(super) async fn size(exclusive: &Exclusive) -> Result<HistorySize, SqlError>
     let row = snapshot.row(sql, &[]).await?;
     snapshot.commit().await?;
     let Some(row) = row else { return Ok(HistorySize::default()) };
-    let mut cells = Cells::new(&row);
+    let mut cells = Columns::new(&row);
     Ok(HistorySize {
         executions: cells.count("executions")?,
         bytes: cells.count("bytes")?,

@@ -4,11 +4,13 @@ use domain::{SkillDefault, SkillSet};
 use store::StoreError;
 use tokio_postgres::Row;
 
-use super::cells::Cells;
+use super::cells::Columns;
 use super::lanes::Lanes;
 use super::session::Tx;
 use super::text::{json, text};
+use crate::cells::Cells;
 use crate::error::{BadRow, SqlError};
+use crate::rows;
 
 /// Every readable set, ordered by name; one that cannot be read is logged and left out.
 pub(super) async fn all(tx: &Tx<'_>) -> Result<Vec<SkillSet>, SqlError> {
@@ -69,17 +71,11 @@ pub(super) async fn delete_default(lanes: &Lanes, owner: &str, name: &str) -> Re
 }
 
 fn read(row: &Row) -> Result<SkillSet, BadRow> {
-    let mut cells = Cells::new(row);
-    Ok(SkillSet {
-        name: cells.text("name")?,
-        skills: cells.json("skills")?,
-        created_at: cells.text("created_at")?,
-        updated_at: cells.text("updated_at")?,
-    })
+    rows::set(&mut Columns::new(row))
 }
 
 fn default(row: &Row) -> Result<SkillDefault, BadRow> {
-    let mut cells = Cells::new(row);
+    let mut cells = Columns::new(row);
     Ok(SkillDefault {
         api_key_id: cells.text("api_key_id")?,
         name: cells.text("name")?,

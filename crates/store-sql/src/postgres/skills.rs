@@ -2,19 +2,21 @@
 //!
 //! Knows which columns the binary owns and which the row owns; what a mode means is `domain`'s business.
 
-use domain::{Mode, Policy, SYSTEM_OWNER, Skill, SourceProvider};
+use domain::{Mode, SYSTEM_OWNER, Skill, SourceProvider};
 use store::{LoadedSkills, SkillUpdate, StoreError};
 use tokio_postgres::Row;
 
-use super::cells::Cells;
+use super::cells::Columns;
 use super::error::conflict;
 use super::exclusive::Exclusive;
 use super::lanes::Lanes;
 use super::session::Tx;
 use super::sets;
 use super::text::{json, optional, owned, text};
+use crate::cells::Cells;
 use crate::common::{apply, signed};
 use crate::error::{BadRow, SqlError};
+use crate::rows;
 
 /// A macro, so that statements are put together at compile time.
 macro_rules! columns {
@@ -82,7 +84,7 @@ pub(super) async fn load(exclusive: &Exclusive) -> Result<LoadedSkills, SqlError
     for row in snapshot.rows(sql, &[]).await? {
         match read(&row) {
             Ok(skill) => loaded.skills.push(skill),
-            Err(bad) => loaded.broken.push((Cells::new(&row).text("id")?, bad.to_string())),
+            Err(bad) => loaded.broken.push((Columns::new(&row).text("id")?, bad.to_string())),
         }
     }
     loaded.sets = sets::all(&snapshot).await?;
@@ -230,34 +232,7 @@ async fn write(tx: &Tx<'_>, sql: &str, skill: &Skill) -> Result<Option<Row>, Sql
 }
 
 fn read(row: &Row) -> Result<Skill, BadRow> {
-    let mut cells = Cells::new(row);
-    let skill = Skill {
-        id: cells.text("id")?,
-        api_key_id: cells.text("api_key_id")?,
-        name: cells.text("name")?,
-        version: cells.parsed("version")?,
-        description: cells.text("description")?,
-        schema: cells.json("schema")?,
-        handler: cells.text("handler")?,
-        enabled: cells.flag("enabled")?,
-        mode: cells.word("mode", Mode::parse)?,
-        mode_before: cells.optional_word("mode_before", Mode::parse)?,
-        policy: cells.word("policy", Policy::parse)?,
-        timeout_ms: cells.optional_number("timeout_ms")?,
-        max_retries: cells.optional_number("max_retries")?,
-        annotations: cells.json("annotations")?,
-        source_provider: cells.word("source_provider", SourceProvider::parse)?,
-        source_url: cells.optional_text("source_url")?,
-        content_sha256: cells.optional_text("content_sha256")?,
-        tags: cells.json("tags")?,
-        install_count: cells.number("install_count")?,
-        created_at: cells.text("created_at")?,
-        updated_at: cells.text("updated_at")?,
-    };
-    match domain::skill::check_name(&skill.name) {
-        Ok(()) => Ok(skill),
-        Err(error) => Err(BadRow { column: "name", problem: format!("is wrong: {error}") }),
-    }
+    rows::skill(&mut Columns::new(row))
 }
 
 fn not_found(id: &str) -> SqlError {

@@ -1,14 +1,15 @@
 //! The `management_tokens` table. Holds hashes of secrets, never secrets.
 
-use domain::{ManagementToken, Scope};
+use domain::ManagementToken;
 use store::StoreError;
 use tokio_postgres::Row;
 
-use super::cells::Cells;
+use super::cells::Columns;
 use super::error::conflict;
 use super::lanes::Lanes;
 use super::text::{json, optional, text};
 use crate::error::{BadRow, SqlError};
+use crate::rows;
 
 macro_rules! select {
     ($rest:literal) => {
@@ -74,12 +75,5 @@ pub(super) async fn touch(lanes: &Lanes, id: &str, now: &str) -> Result<(), SqlE
 }
 
 fn read(row: &Row) -> Result<ManagementToken, BadRow> {
-    let mut cells = Cells::new(row);
-    Ok(ManagementToken {
-        id: cells.text("id")?,
-        name: cells.text("name")?,
-        scopes: cells.json::<Vec<Scope>>("scopes")?,
-        created_at: cells.text("created_at")?,
-        last_used_at: cells.optional_text("last_used_at")?,
-    })
+    rows::token(&mut Columns::new(row))
 }

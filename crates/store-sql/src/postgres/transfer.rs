@@ -7,11 +7,12 @@ use store::{Rows, Table};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::cells::Cells;
+use super::cells::Columns;
 use super::exclusive::Exclusive;
 use super::session::Tx;
 use super::text::{Text, json, owned};
 use super::turns::{self, NewTurn};
+use crate::cells::Cells;
 use crate::common::{nanoseconds, place, signed};
 use crate::error::{BadRow, SqlError};
 use crate::shape::{Cell, Column, Kind, Shape, member};
@@ -176,13 +177,13 @@ fn param(kind: Kind, cell: Cell) -> Result<Param, SqlError> {
 }
 
 fn keys(row: &Row, shape: &Shape) -> Result<Vec<String>, BadRow> {
-    let mut cells = Cells::new(row);
+    let mut cells = Columns::new(row);
     shape.key.iter().map(|key| cells.text(key)).collect()
 }
 
 /// The row as an object, its columns behind those of the key.
 fn object(row: &Row, shape: &Shape) -> Result<Value, BadRow> {
-    let mut cells = Cells::new(row);
+    let mut cells = Columns::new(row);
     for key in shape.key {
         cells.text(key)?;
     }
@@ -197,7 +198,7 @@ fn object(row: &Row, shape: &Shape) -> Result<Value, BadRow> {
     Ok(Value::Object(members))
 }
 
-fn cell(cells: &mut Cells<'_>, column: &Column) -> Result<Cell, BadRow> {
+fn cell(cells: &mut Columns<'_>, column: &Column) -> Result<Cell, BadRow> {
     let name = column.name;
     let cell = match column.kind {
         Kind::Text => cells.optional_text(name)?.map(Cell::Text),

@@ -5,15 +5,17 @@ use store::{Page, PageRequest, TurnFilter};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::cells::Cells;
+use super::cells::Columns;
 use super::conditions::Conditions;
 use super::error::conflict;
 use super::exclusive::Exclusive;
 use super::lanes::Lanes;
 use super::session::Tx;
 use super::text::{Text, json, owned, text};
-use crate::common::{Details, bounded, failed, join, nanoseconds, offset, signed, split};
+use crate::cells::Cells;
+use crate::common::{bounded, failed, nanoseconds, offset, signed, split};
 use crate::error::{BadRow, SqlError};
+use crate::rows;
 
 /// Writes a row from the parameters of [`NewTurn`]; a conflict clause may follow.
 pub(super) const INSERT: &str =
@@ -92,9 +94,7 @@ pub(super) async fn one_within(
 }
 
 fn read(row: &Row) -> Result<TurnRecord, BadRow> {
-    let mut cells = Cells::new(row);
-    let (summary, details): (TurnRecord, Details) = (cells.json("summary")?, cells.json("details")?);
-    Ok(join(summary, details))
+    rows::turn(&mut Columns::new(row))
 }
 
 /// See [`store::Turns::turns`]. A record that cannot be read is logged and left out.
@@ -114,13 +114,13 @@ pub(super) async fn page(
         Some(StopReason::Completed) | None => "stop_reason = ?",
         Some(_) => "stop_reason <> 'completed' AND stop_reason = ?",
     };
-    conditions.add(reason, filter.stop_reason.map(|reason| reason.as_str()));
+    conditions.add(reason, filter.stop_reason.map(StopReason::as_str));
     conditions.between(filter.since.as_deref(), filter.until.as_deref())?;
     let mut session = exclusive.take().await?;
     let snapshot = session.snapshot().await?;
     let total = format!("SELECT count(*) FROM turns{}", conditions.sql);
     let total = snapshot.row_once(&total, &conditions.params()).await?;
-    let total = total.map_or(Ok(0), |row| Cells::new(&row).count("count"))?;
+    let total = total.map_or(Ok(0), |row| Columns::new(&row).count("count"))?;
     let (limit, skipped) = (conditions.value(i64::from(page.limit)), conditions.value(offset(page)));
     let sql = format!(
         "SELECT summary FROM turns{} ORDER BY created_ns DESC, id DESC LIMIT {limit} OFFSET {skipped}",
@@ -128,7 +128,7 @@ pub(super) async fn page(
     );
     let mut data = Vec::new();
     for row in snapshot.rows_once(&sql, &conditions.params()).await? {
-        match Cells::new(&row).json("summary") {
+        match Columns::new(&row).json("summary") {
             Ok(turn) => data.push(turn),
             Err(error) => tracing::error!(%error, "a turn cannot be read"),
         }

@@ -2,11 +2,12 @@
 
 use store::{Spending, UsageBy, UsageQuery, UsageRow};
 
-use super::cells::Cells;
+use super::cells::Columns;
 use super::conditions::Conditions;
 use super::exclusive::Exclusive;
 use super::lanes::Lanes;
 use super::text::{owned, text};
+use crate::cells::Cells;
 use crate::common::nanoseconds;
 use crate::error::SqlError;
 
@@ -63,7 +64,7 @@ pub(super) async fn usage(exclusive: &Exclusive, query: &UsageQuery) -> Result<V
     let snapshot = session.snapshot().await?;
     let mut groups = Vec::new();
     for row in snapshot.rows_once(&sql, &conditions.params()).await? {
-        let mut cells = Cells::new(&row);
+        let mut cells = Columns::new(&row);
         groups.push(UsageRow {
             group: cells.text("group")?,
             turns: cells.count("turns")?,
@@ -83,6 +84,6 @@ pub(super) async fn spent(lanes: &Lanes, owner: &str, since: &str) -> Result<Spe
     let Some(row) = lanes.row(SPENT, &[&text(owner), &nanoseconds(since)?]).await? else {
         return Ok(Spending::default());
     };
-    let mut cells = Cells::new(&row);
+    let mut cells = Columns::new(&row);
     Ok(Spending { tokens: cells.count("tokens")?, executions: cells.count("executions")? })
 }

@@ -6,8 +6,9 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use serde_json::to_string;
 use store::ApprovalDecision;
 
-use super::executions::{self, nanoseconds};
+use super::executions;
 use super::prepared::NewRow;
+use crate::common::nanoseconds;
 use crate::error::SqlError;
 
 /// See [`store::Store::await_approval`].

@@ -3,9 +3,10 @@
 use domain::Artifact;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
-use super::cells::{Cells, signed};
-use super::executions::nanoseconds;
+use super::cells::Columns;
+use crate::common::{nanoseconds, signed};
 use crate::error::{BadRow, SqlError, conflict};
+use crate::rows;
 
 macro_rules! select {
     ($where:literal) => {
@@ -62,15 +63,5 @@ pub(super) fn of(connection: &Connection, execution_id: &str) -> Result<Vec<Arti
 }
 
 fn read(row: &Row<'_>) -> Result<Artifact, BadRow> {
-    let mut cells = Cells::new(row);
-    Ok(Artifact {
-        id: cells.text("id")?,
-        execution_id: cells.text("execution_id")?,
-        api_key_id: cells.text("api_key_id")?,
-        name: cells.text("name")?,
-        mime: cells.text("mime")?,
-        bytes: cells.number("bytes")?,
-        sha256: cells.text("sha256")?,
-        created_at: cells.text("created_at")?,
-    })
+    rows::artifact(&mut Columns::new(row))
 }

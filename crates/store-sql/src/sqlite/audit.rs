@@ -4,11 +4,12 @@ use domain::AuditEntry;
 use rusqlite::{Connection, Row, params, params_from_iter};
 use store::{AuditFilter, Page, PageRequest, StoreError};
 
-use super::cells::{Cells, count};
+use super::cells::Columns;
 use super::conditions::Conditions;
-use super::executions::{bounded, nanoseconds};
 use super::prepared::optional_json;
+use crate::common::{bounded, count, nanoseconds};
 use crate::error::{BadRow, SqlError, conflict};
+use crate::rows;
 
 /// See [`store::Audit::append_audit`].
 pub(super) fn append(connection: &Connection, entry: &AuditEntry) -> Result<(), SqlError> {
@@ -71,15 +72,5 @@ pub(super) fn page(
 }
 
 fn read(row: &Row<'_>) -> Result<AuditEntry, BadRow> {
-    let mut cells = Cells::new(row);
-    Ok(AuditEntry {
-        id: cells.text("id")?,
-        actor: cells.text("actor")?,
-        action: cells.text("action")?,
-        target: cells.text("target")?,
-        before: cells.optional_json("before")?,
-        after: cells.optional_json("after")?,
-        request_id: cells.optional_text("request_id")?,
-        created_at: cells.text("created_at")?,
-    })
+    rows::audit_entry(&mut Columns::new(row))
 }

@@ -3,7 +3,7 @@
 
 use rusqlite::Connection;
 
-use super::cells::count;
+use crate::common::count;
 use crate::error::SqlError;
 
 /// Prepares the writer's connection, which counts along from now on. What it counts takes part in its transactions, so

@@ -2,7 +2,7 @@
 
 use rusqlite::ToSql;
 
-use super::executions::nanoseconds;
+use crate::common::nanoseconds;
 use crate::error::SqlError;
 
 /// A WHERE clause, or nothing, with its positional values.

@@ -1,17 +1,20 @@
 //! The `skill_executions` table: the history. Terminal rows never change; every transition is guarded in its own
 //! statement, so that two writers cannot both end a run.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use domain::{Door, Execution, Status};
+use domain::{Execution, Status};
 use rusqlite::{Connection, OptionalExtension as _, Row, StatementStatus, params, params_from_iter};
 use store::{ExecutionFilter, Page, PageRequest};
 
-use super::cells::{Cells, count};
+use super::cells::Columns;
 use super::conditions::Conditions;
 use super::filter::Filter;
 use super::prepared::{Ended, NewRow};
+use crate::common::{bounded, count};
 use crate::error::{BadRow, SqlError, conflict};
+use crate::rows;
+use crate::totals::Counted;
 
 macro_rules! columns {
     () => {
@@ -177,19 +180,6 @@ pub(super) fn page(
     Ok((Page { next_cursor: last.filter(|_| more), ..Page::new(data, shown, page) }, counted))
 }
 
-/// Brings page and limit into their bounds.
-pub(super) fn bounded(page: PageRequest) -> PageRequest {
-    PageRequest { page: page.page.max(1), limit: page.limit.clamp(1, domain::limits::PAGE_MAX) }
-}
-
-/// A total.
-#[derive(Clone, Copy)]
-pub(super) struct Counted {
-    pub(super) total: u64,
-    /// How long it took, if it was so much work that it should be remembered.
-    pub(super) costly: Option<Duration>,
-}
-
 /// Steps of `SQLite`'s machine above which counting is costly; some milliseconds.
 const COSTLY: i32 = 200_000;
 
@@ -223,35 +213,5 @@ fn place(connection: &Connection, id: &str) -> Result<Option<(i64, i64)>, SqlErr
 }
 
 fn read(row: &Row<'_>) -> Result<Execution, BadRow> {
-    let mut cells = Cells::new(row);
-    Ok(Execution {
-        id: cells.text("id")?,
-        skill_id: cells.text("skill_id")?,
-        skill_name: cells.text("skill_name")?,
-        version: cells.parsed("version")?,
-        api_key_id: cells.text("api_key_id")?,
-        user: cells.optional_text("user")?,
-        session_id: cells.optional_text("session_id")?,
-        turn_id: cells.optional_text("turn_id")?,
-        door: cells.word("door", Door::parse)?,
-        status: cells.word("status", Status::parse)?,
-        duration_ms: cells.optional_number("duration_ms")?,
-        attempts: cells.number("attempts")?,
-        engine: cells.optional_text("engine")?,
-        isolation: cells.optional_text("isolation")?,
-        created_at: cells.text("created_at")?,
-        error_message: cells.optional_text("error_message")?,
-        input: cells.json("input")?,
-        output: cells.optional_json("output")?,
-        parts: cells.json("parts")?,
-        approval: cells.optional_json("approval")?,
-    })
-}
-
-/// Since 1970; times beyond an i64 (years 1677 to 2262) count as its ends.
-pub(super) fn nanoseconds(text: &str) -> Result<i64, SqlError> {
-    let time: jiff::Timestamp =
-        text.parse().map_err(|source| SqlError::BadTime { text: domain::text::excerpt(text, 40), source })?;
-    let edge = if time < jiff::Timestamp::UNIX_EPOCH { i64::MIN } else { i64::MAX };
-    Ok(i64::try_from(time.as_nanosecond()).unwrap_or(edge))
+    rows::execution(&mut Columns::new(row))
 }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rusqlite::{Connection, params};
 use serde_json::to_string;
 
-use super::cells::count;
+use crate::common::count;
 use crate::error::SqlError;
 
 /// Tries to get a file of one's own in place; another process that tidies the folder may be in the way.

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use rusqlite::{Connection, OptionalExtension as _, params};
 use store::{KeptRounds, PruneKept, RecallKept, RecalledKept};
 
-use super::cells::signed;
+use crate::common::signed;
 use crate::error::SqlError;
 
 /// See [`store::Store::keep_rounds`].

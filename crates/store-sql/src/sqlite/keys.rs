@@ -1,13 +1,13 @@
 //! The `api_keys` table. Holds hashes of secrets, never secrets.
 
-use domain::{ApiKey, KeySettings, Scope};
+use domain::ApiKey;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
-use serde::Deserialize as _;
-use serde_json::{Map, Value, to_string};
+use serde_json::to_string;
 use store::{KeyUpdate, NewKey, StoreError};
 
-use super::cells::Cells;
+use super::cells::Columns;
 use crate::error::{BadRow, SqlError, conflict};
+use crate::rows;
 
 macro_rules! columns {
     () => {
@@ -101,24 +101,7 @@ fn by_id(connection: &Connection, id: &str) -> Result<ApiKey, SqlError> {
 }
 
 fn read(row: &Row<'_>) -> Result<ApiKey, BadRow> {
-    let mut cells = Cells::new(row);
-    Ok(ApiKey {
-        id: cells.text("id")?,
-        name: cells.text("name")?,
-        scopes: cells.json::<Vec<Scope>>("scopes")?,
-        custom_skill_execution_enabled: cells.flag("custom_skill_execution_enabled")?,
-        revoked: cells.flag("revoked")?,
-        settings: settings(&mut cells)?,
-        created_at: cells.text("created_at")?,
-        last_used_at: cells.optional_text("last_used_at")?,
-    })
-}
-
-/// Only an object, so that damage is never taken for settings that restrict nothing: a list would be read as fields too.
-fn settings(cells: &mut Cells<'_>) -> Result<KeySettings, BadRow> {
-    let object: Map<String, Value> = cells.json("settings")?;
-    KeySettings::deserialize(Value::Object(object))
-        .map_err(|e| BadRow { column: "settings", problem: format!("is not what it should be: {e}") })
+    rows::key(&mut Columns::new(row))
 }
 
 fn not_found(id: &str) -> SqlError {

@@ -4,16 +4,9 @@
 
 use domain::ids::sha256_hex;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
-use store::StoreError;
 
 use crate::error::SqlError;
-
-/// One embedded file.
-struct Migration {
-    number: u32,
-    name: &'static str,
-    sql: &'static str,
-}
+use crate::migration::{Migration, check};
 
 /// Ordered by number, without holes, from 1.
 const ALL: &[Migration] = &[
@@ -66,25 +59,6 @@ fn applied(transaction: &Transaction<'_>) -> Result<Vec<(u32, String)>, SqlError
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// The database must hold an unchanged prefix of what the program knows.
-fn check(applied: &[(u32, String)], migrations: &[Migration]) -> Result<(), SqlError> {
-    let known = migrations.last().map_or(0, |m| m.number);
-    if let Some((found, _)) = applied.last()
-        && *found > known
-    {
-        return Err(StoreError::TooNew { found: *found, known }.into());
-    }
-    for (migration, (number, sha256)) in migrations.iter().zip(applied) {
-        if migration.number != *number {
-            return Err(SqlError::MigrationMissing(migration.number));
-        }
-        if sha256_hex(migration.sql) != *sha256 {
-            return Err(SqlError::MigrationChanged(*number));
-        }
-    }
-    Ok(())
-}
-
 fn run(transaction: &Transaction<'_>, migration: &Migration) -> Result<(), SqlError> {
     transaction.execute_batch(migration.sql)?;
     transaction.execute(
@@ -97,6 +71,8 @@ fn run(transaction: &Transaction<'_>, migration: &Migration) -> Result<(), SqlEr
 
 #[cfg(test)]
 mod tests {
+    use store::StoreError;
+
     use super::*;
 
     const ONE: Migration = Migration { number: 1, name: "one", sql: "CREATE TABLE a (x) STRICT;" };

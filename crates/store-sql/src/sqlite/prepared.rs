@@ -4,8 +4,7 @@ use domain::Execution;
 use serde_json::{Value, to_string};
 use store::ExecutionOutcome;
 
-use super::cells::signed;
-use super::executions::nanoseconds;
+use crate::common::{nanoseconds, signed};
 use crate::error::SqlError;
 
 /// A new row, without its approval.

@@ -6,9 +6,8 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use serde_json::to_string;
 use store::{HistorySize, Prune, Pruned};
 
-use super::cells::{count, signed};
 use super::connect::BUSY_TIMEOUT;
-use super::executions::nanoseconds;
+use crate::common::{count, nanoseconds, signed};
 use crate::error::SqlError;
 
 /// Pages that one call gives back at most; others wait to write meanwhile.

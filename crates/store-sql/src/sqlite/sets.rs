@@ -5,8 +5,9 @@ use rusqlite::{Connection, Row, params};
 use serde_json::to_string;
 use store::StoreError;
 
-use super::cells::Cells;
+use super::cells::Columns;
 use crate::error::{BadRow, SqlError};
+use crate::rows;
 
 /// Every readable set, ordered by name; one that cannot be read is logged and left out.
 pub(super) fn all(connection: &Connection) -> Result<Vec<SkillSet>, SqlError> {
@@ -70,11 +71,5 @@ pub(super) fn delete_default(connection: &Connection, owner: &str, name: &str) -
 }
 
 fn read(row: &Row<'_>) -> Result<SkillSet, BadRow> {
-    let mut cells = Cells::new(row);
-    Ok(SkillSet {
-        name: cells.text("name")?,
-        skills: cells.json("skills")?,
-        created_at: cells.text("created_at")?,
-        updated_at: cells.text("updated_at")?,
-    })
+    rows::set(&mut Columns::new(row))
 }

@@ -4,14 +4,17 @@
 
 use std::collections::HashSet;
 
-use domain::{Mode, Policy, SYSTEM_OWNER, Skill, SourceProvider};
+use domain::{Mode, SYSTEM_OWNER, Skill, SourceProvider};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use serde_json::to_string;
 use store::{LoadedSkills, SkillUpdate, StoreError};
 
-use super::cells::{Cells, signed};
+use super::cells::Columns;
 use super::sets;
+use crate::cells::Cells;
+use crate::common::{apply, signed};
 use crate::error::{BadRow, SqlError, conflict};
+use crate::rows;
 
 /// A macro, so that statements are put together at compile time.
 macro_rules! columns {
@@ -72,7 +75,7 @@ pub(super) fn load(connection: &Connection) -> Result<LoadedSkills, SqlError> {
     while let Some(row) = rows.next()? {
         match read(row) {
             Ok(skill) => loaded.skills.push(skill),
-            Err(bad) => loaded.broken.push((Cells::new(row).text("id")?, bad.to_string())),
+            Err(bad) => loaded.broken.push((Columns::new(row).text("id")?, bad.to_string())),
         }
     }
     drop(rows);
@@ -217,59 +220,7 @@ fn write(connection: &Connection, sql: &str, skill: &Skill) -> Result<usize, Sql
 }
 
 fn read(row: &Row<'_>) -> Result<Skill, BadRow> {
-    let mut cells = Cells::new(row);
-    let skill = Skill {
-        id: cells.text("id")?,
-        api_key_id: cells.text("api_key_id")?,
-        name: cells.text("name")?,
-        version: cells.parsed("version")?,
-        description: cells.text("description")?,
-        schema: cells.json("schema")?,
-        handler: cells.text("handler")?,
-        enabled: cells.flag("enabled")?,
-        mode: cells.word("mode", Mode::parse)?,
-        mode_before: cells.optional_word("mode_before", Mode::parse)?,
-        policy: cells.word("policy", Policy::parse)?,
-        timeout_ms: cells.optional_number("timeout_ms")?,
-        max_retries: cells.optional_number("max_retries")?,
-        annotations: cells.json("annotations")?,
-        source_provider: cells.word("source_provider", SourceProvider::parse)?,
-        source_url: cells.optional_text("source_url")?,
-        content_sha256: cells.optional_text("content_sha256")?,
-        tags: cells.json("tags")?,
-        install_count: cells.number("install_count")?,
-        created_at: cells.text("created_at")?,
-        updated_at: cells.text("updated_at")?,
-    };
-    match domain::skill::check_name(&skill.name) {
-        Ok(()) => Ok(skill),
-        Err(error) => Err(BadRow { column: "name", problem: format!("is wrong: {error}") }),
-    }
-}
-
-fn apply(skill: &mut Skill, update: SkillUpdate) {
-    if let Some(enabled) = update.enabled {
-        skill.set_enabled(enabled);
-    }
-    if let Some(mode) = update.mode {
-        skill.set_mode(mode);
-    }
-    if let Some(policy) = update.policy {
-        skill.policy = policy;
-    }
-    if let Some(description) = update.description {
-        skill.description = description;
-    }
-    if let Some(tags) = update.tags {
-        skill.tags = tags;
-    }
-    if let Some(timeout_ms) = update.timeout_ms {
-        skill.timeout_ms = timeout_ms;
-    }
-    if let Some(max_retries) = update.max_retries {
-        skill.max_retries = max_retries;
-    }
-    skill.updated_at = update.updated_at;
+    rows::skill(&mut Columns::new(row))
 }
 
 fn not_found(id: &str) -> SqlError {

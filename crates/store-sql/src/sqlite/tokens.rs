@@ -1,12 +1,13 @@
 //! The `management_tokens` table. Holds hashes of secrets, never secrets.
 
-use domain::{ManagementToken, Scope};
+use domain::ManagementToken;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use serde_json::to_string;
 use store::StoreError;
 
-use super::cells::Cells;
+use super::cells::Columns;
 use crate::error::{BadRow, SqlError, conflict};
+use crate::rows;
 
 /// See [`store::Tokens::create_token`].
 pub(super) fn create(
@@ -71,12 +72,5 @@ pub(super) fn touch(connection: &Connection, id: &str, now: &str) -> Result<(), 
 }
 
 fn read(row: &Row<'_>) -> Result<ManagementToken, BadRow> {
-    let mut cells = Cells::new(row);
-    Ok(ManagementToken {
-        id: cells.text("id")?,
-        name: cells.text("name")?,
-        scopes: cells.json::<Vec<Scope>>("scopes")?,
-        created_at: cells.text("created_at")?,
-        last_used_at: cells.optional_text("last_used_at")?,
-    })
+    rows::token(&mut Columns::new(row))
 }

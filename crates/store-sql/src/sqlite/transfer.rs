@@ -10,8 +10,8 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params_from_iter};
 use serde_json::Value;
 use store::{Rows, StoreError, Table};
 
-use super::executions::nanoseconds;
 use super::turns;
+use crate::common::{nanoseconds, place};
 use crate::error::{SqlError, is_refused};
 use crate::shape::{Cell, Column, Kind, Shape, member};
 
@@ -222,11 +222,4 @@ fn sql_value(cell: Cell) -> Result<Sql, SqlError> {
 
 fn quoted(names: impl Iterator<Item = &'static str>) -> String {
     names.map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
-}
-
-/// The key after which to go on.
-fn place(from: &str, width: usize) -> Result<Vec<String>, SqlError> {
-    let values: Option<Vec<String>> = serde_json::from_str(from).ok();
-    let bad = || SqlError::BadPlace(domain::text::excerpt(from, 40));
-    values.filter(|values| values.len() == width).ok_or_else(bad)
 }

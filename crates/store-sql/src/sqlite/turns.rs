@@ -1,22 +1,16 @@
 //! The `turns` table: records of turns, and the pages of them. What was used over time is added up in `usage`.
 
-use domain::{StopReason, TurnCandidate, TurnRecord, TurnRound};
+use domain::{StopReason, TurnRecord};
 use rusqlite::{Connection, OptionalExtension as _, params, params_from_iter};
-use serde::{Deserialize, Serialize};
 use serde_json::to_string;
 use store::{Page, PageRequest, TurnFilter};
 
-use super::cells::{Cells, count, signed};
+use super::cells::Columns;
 use super::conditions::Conditions;
-use super::executions::{bounded, nanoseconds};
+use crate::cells::Cells;
+use crate::common::{bounded, count, failed, nanoseconds, signed, split};
 use crate::error::{SqlError, conflict};
-
-/// What lists do not show.
-#[derive(Serialize, Deserialize)]
-struct Details {
-    candidates: Vec<TurnCandidate>,
-    rounds: Vec<TurnRound>,
-}
+use crate::rows;
 
 /// See [`store::Turns::record_turn`].
 pub(super) fn record(connection: &Connection, turn: TurnRecord) -> Result<(), SqlError> {
@@ -28,13 +22,11 @@ pub(super) fn record(connection: &Connection, turn: TurnRecord) -> Result<(), Sq
 /// Writes the row with these first words of an INSERT. Returns the rows written.
 pub(super) fn write(
     connection: &Connection,
-    mut turn: TurnRecord,
+    turn: TurnRecord,
     insert: &'static str,
 ) -> Result<rusqlite::Result<usize>, SqlError> {
-    let details = Details {
-        candidates: std::mem::take(&mut turn.candidates),
-        rounds: std::mem::take(&mut turn.rounds),
-    };
+    let failed = failed(&turn);
+    let (turn, details) = split(turn);
     let sql = format!(
         "{insert} INTO turns (id, api_key_id, session_id, model, stop_reason, failed, input_tokens, output_tokens,
             executions, duration_ms, created_ns, summary, details)
@@ -46,7 +38,7 @@ pub(super) fn write(
         turn.session_id,
         turn.model,
         turn.stop_reason.as_str(),
-        turn.error_code.is_some() || turn.stop_reason == StopReason::UpstreamError,
+        failed,
         signed(turn.input_tokens),
         signed(turn.output_tokens),
         turn.executions,
@@ -61,13 +53,8 @@ pub(super) fn write(
 /// See [`store::Turns::turn`].
 pub(super) fn one(connection: &Connection, id: &str) -> Result<Option<TurnRecord>, SqlError> {
     let mut statement = connection.prepare_cached("SELECT summary, details FROM turns WHERE id = ?1")?;
-    let read = statement.query_row([id], |row| {
-        let mut cells = Cells::new(row);
-        Ok(cells.json("summary").and_then(|summary| Ok((summary, cells.json("details")?))))
-    });
-    let Some(read) = read.optional()? else { return Ok(None) };
-    let (summary, details): (TurnRecord, Details) = read?;
-    Ok(Some(TurnRecord { candidates: details.candidates, rounds: details.rounds, ..summary }))
+    let read = statement.query_row([id], |row| Ok(rows::turn(&mut Columns::new(row)))).optional()?;
+    Ok(read.transpose()?)
 }
 
 /// See [`store::Turns::turns`]. A record that cannot be read is logged and left out.
@@ -103,7 +90,7 @@ pub(super) fn page(
     let mut rows = statement.query(params_from_iter(values.iter()))?;
     let mut data = Vec::new();
     while let Some(row) = rows.next()? {
-        match Cells::new(row).json("summary") {
+        match Columns::new(row).json("summary") {
             Ok(turn) => data.push(turn),
             Err(error) => tracing::error!(%error, "a turn cannot be read"),
         }

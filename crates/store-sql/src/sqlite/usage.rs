@@ -3,9 +3,8 @@
 use rusqlite::{Connection, params, params_from_iter};
 use store::{Spending, UsageBy, UsageQuery, UsageRow};
 
-use super::cells::count;
 use super::conditions::Conditions;
-use super::executions::nanoseconds;
+use crate::common::{count, nanoseconds};
 use crate::error::SqlError;
 
 /// Groups at most.

@@ -7,8 +7,6 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use store_sql::SqliteStore;
-
 const PATH: &str = "STORE_SQL_CRASH_TEST_PATH";
 
 /// In the child: the database that it was started for, which the parent says.
@@ -17,13 +15,13 @@ pub(crate) fn path() -> PathBuf {
 }
 
 /// In the child: does `work` eight times at once, for ever.
-pub(crate) fn eight<F>(open: impl FnOnce(&Path) -> Arc<SqliteStore>, work: impl Fn(Arc<SqliteStore>) -> F)
+pub(crate) fn eight<S, F>(open: impl AsyncFnOnce(&Path) -> Arc<S>, work: impl Fn(Arc<S>) -> F)
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
-        let store = open(&path());
+        let store = open(&path()).await;
         let mut tasks = tokio::task::JoinSet::new();
         for _ in 0..8 {
             tasks.spawn(work(store.clone()));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use domain::{Approval, ApprovalState, Execution, Status};
 use rusqlite::Connection;
-use store::{ApprovalDecision, Claim, Claimed, Store as _};
+use store::{ApprovalDecision, Claim, Claimed, Store};
 use store_sql::SqliteStore;
 use testkit::store_contract::sample;
 
@@ -19,11 +19,11 @@ use crate::child;
 #[test]
 #[ignore = "started by the test below"]
 fn child_that_writes_until_it_is_killed() {
-    child::eight(|path| SqliteStore::open(path).unwrap(), write_for_ever);
+    child::eight(async |path| SqliteStore::open(path).unwrap(), write_for_ever);
 }
 
 #[expect(clippy::print_stdout, reason = "how the parent learns what was acknowledged")]
-async fn write_for_ever(store: Arc<SqliteStore>) {
+pub(crate) async fn write_for_ever<S: Store>(store: Arc<S>) {
     loop {
         let execution = sample::execution();
         store.create_execution(&execution).await.unwrap();
@@ -36,7 +36,7 @@ async fn write_for_ever(store: Arc<SqliteStore>) {
 }
 
 /// A claim named after its row.
-fn claim(id: &str) -> Claim {
+pub(crate) fn claim(id: &str) -> Claim {
     Claim { key: id.to_owned(), fingerprint: "work".to_owned(), now_ms: 0, expires_ms: 1_000 }
 }
 
@@ -44,12 +44,12 @@ fn claim(id: &str) -> Claim {
 #[test]
 #[ignore = "started by a test below"]
 fn child_that_claims_and_decides_until_it_is_killed() {
-    child::eight(|path| SqliteStore::open(path).unwrap(), claim_and_decide_for_ever);
+    child::eight(async |path| SqliteStore::open(path).unwrap(), claim_and_decide_for_ever);
 }
 
 /// Acknowledges a claimed row as pending, one that waits for a person as running, one that was denied as an error.
 #[expect(clippy::print_stdout, reason = "how the parent learns what was acknowledged")]
-async fn claim_and_decide_for_ever(store: Arc<SqliteStore>) {
+pub(crate) async fn claim_and_decide_for_ever<S: Store>(store: Arc<S>) {
     loop {
         let once = Execution { skill_name: "once".to_owned(), ..sample::execution() };
         assert_eq!(store.create_execution_once(&once, &claim(&once.id)).await.unwrap(), None);
@@ -70,13 +70,13 @@ async fn claim_and_decide_for_ever(store: Arc<SqliteStore>) {
 }
 
 /// The last acknowledged status of each execution.
-fn kill_while_writing(path: &Path, name: &str) -> HashMap<String, Status> {
+pub(crate) fn kill_while_writing(path: &Path, name: &str) -> HashMap<String, Status> {
     let acknowledged = child::kill_while_writing(path, name);
     acknowledged.into_iter().map(|(id, status)| (id, Status::parse(&status).unwrap())).collect()
 }
 
 /// Where in its life an execution is.
-fn rank(status: Status) -> Option<usize> {
+pub(crate) fn rank(status: Status) -> Option<usize> {
     [Status::Pending, Status::Running, Status::Success].into_iter().position(|s| s == status)
 }
 

@@ -18,7 +18,7 @@ use crate::child;
 #[test]
 #[ignore = "started by the test below"]
 fn child_that_keeps_everything_until_it_is_killed() {
-    child::eight(|path| SqliteStore::open(path).unwrap(), keep_for_ever);
+    child::eight(async |path| SqliteStore::open(path).unwrap(), keep_for_ever);
 }
 
 #[expect(clippy::print_stdout, reason = "how the parent learns what was acknowledged")]
