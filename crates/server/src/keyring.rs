@@ -51,7 +51,13 @@ struct Seen {
 }
 
 /// What was found by the hash of a secret, and what was not.
-struct Remembered<T>(HashMap<String, (Option<Arc<T>>, Instant)>);
+struct Remembered<T>(HashMap<String, Found<T>>);
+
+struct Found<T> {
+    /// None: the secret opens nothing.
+    what: Option<Arc<T>>,
+    read: Instant,
+}
 
 impl<T> Default for Remembered<T> {
     fn default() -> Self {
@@ -61,16 +67,15 @@ impl<T> Default for Remembered<T> {
 
 impl<T> Remembered<T> {
     /// What is known of a secret, where it was read lately.
-    fn get(&self, hash: &str) -> Option<Option<Arc<T>>> {
-        let (found, read) = self.0.get(hash)?;
-        (read.elapsed() < FRESH).then(|| found.clone())
+    fn get(&self, hash: &str) -> Option<&Found<T>> {
+        self.0.get(hash).filter(|found| found.read.elapsed() < FRESH)
     }
 
-    fn put(&mut self, hash: String, found: Option<Arc<T>>) {
+    fn put(&mut self, hash: String, what: Option<Arc<T>>) {
         if self.0.len() >= REMEMBERED {
             self.0.clear();
         }
-        self.0.insert(hash, (found, Instant::now()));
+        self.0.insert(hash, Found { what, read: Instant::now() });
     }
 }
 
@@ -98,7 +103,7 @@ impl Keyring {
         let generation = {
             let seen = self.seen();
             if let Some(known) = seen.keys.get(&hash) {
-                return Ok(known);
+                return Ok(known.what.clone());
             }
             seen.generation
         };
@@ -116,7 +121,7 @@ impl Keyring {
         let generation = {
             let seen = self.seen();
             if let Some(known) = seen.tokens.get(&hash) {
-                return Ok(known);
+                return Ok(known.what.clone());
             }
             seen.generation
         };

@@ -75,7 +75,7 @@ pub(crate) async fn put(
     match &skills {
         None => body.refuse("skills", "is required"),
         Some(skills) if skills.len() > SKILLS => {
-            body.refuse("skills", format!("has more than {SKILLS} skills"))
+            body.refuse("skills", format!("has more than {SKILLS} skills"));
         }
         Some(skills) => {
             for (place, skill) in skills.iter().enumerate() {

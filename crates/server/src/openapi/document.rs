@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 
 use super::operation::{Answer, Body, Doc, Link, Operation, Parameter, Place, Tag};
-use super::schema::{Shape, text};
+use super::schema::{Schema, Shape, free_object, text};
 use super::shapes::ERROR;
 use crate::error::Code;
 use crate::http::{Access, RouteAccess, is_proxy_path};
@@ -85,7 +85,7 @@ impl Operation {
         let parameters = self.parameters.iter().map(|parameter| &parameter.schema);
         let answers = self.answers.iter().map(|answer| &answer.schema);
         let body = self.body.iter().map(|body| &body.schema);
-        parameters.chain(answers).chain(body).flat_map(|schema| schema.uses()).copied().collect()
+        parameters.chain(answers).chain(body).flat_map(Schema::uses).copied().collect()
     }
 }
 
@@ -165,34 +165,30 @@ fn responses(operation: &Operation, route: &RouteAccess, failures: &mut BTreeMap
         }
     }
     for (status, codes) in codes {
-        let proxy = is_proxy_path(route.path);
         let words: Vec<&str> = codes.iter().map(|code| code.as_str()).collect();
-        let page = operation.page && status == StatusCode::UNAUTHORIZED.as_u16();
-        let kind = match (proxy, page) {
-            (true, _) => ".proxy",
-            (false, true) => ".page",
-            (false, false) => "",
+        let look = match status {
+            _ if is_proxy_path(route.path) => Look::Proxy,
+            401 if operation.page => Look::Page,
+            _ => Look::Rest,
         };
-        let name = format!("{status}.{}{kind}", words.join("."));
+        let name = format!("{status}.{}{}", words.join("."), look.suffix());
         out.insert(status.to_string(), json!({"$ref": format!("#/components/responses/{name}")}));
-        let described = failures.entry(name).or_insert_with(|| failure(&codes, proxy));
-        if page {
-            described["content"]["text/html"] = json!({"schema": text().json()});
-        }
+        failures.entry(name).or_insert_with(|| failure(&codes, look));
     }
     json!(out)
 }
 
 fn success(answer: &Answer, links: &[Link]) -> Value {
     let about = answer.status.canonical_reason().unwrap_or_default();
-    let mut out = json!({"description": about});
+    let mut out = Map::from_iter([("description".to_owned(), about.into())]);
     if answer.status != StatusCode::NO_CONTENT {
-        out["content"] = json!({answer.media: {"schema": answer.schema.json()}});
+        out.insert("content".to_owned(), json!({answer.media: {"schema": answer.schema.json()}}));
     }
     if !links.is_empty() {
-        out["links"] = links.iter().map(|link| (link.operation.to_owned(), written_link(link))).collect();
+        let links = links.iter().map(|link| (link.operation.to_owned(), written_link(link)));
+        out.insert("links".to_owned(), links.collect());
     }
-    out
+    Value::Object(out)
 }
 
 fn written_link(link: &Link) -> Value {
@@ -201,26 +197,49 @@ fn written_link(link: &Link) -> Value {
     json!({"operationId": link.operation, "parameters": parameters})
 }
 
-/// The errors of one status. Those of the proxy have the shape of the provider.
-fn failure(codes: &[Code], proxy: bool) -> Value {
+/// What becomes of a refusal: its shape is the provider's on the proxy; a browser may get a page.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Look {
+    Rest,
+    Page,
+    Proxy,
+}
+
+impl Look {
+    const fn suffix(self) -> &'static str {
+        match self {
+            Self::Rest => "",
+            Self::Page => ".page",
+            Self::Proxy => ".proxy",
+        }
+    }
+}
+
+/// The errors of one status.
+fn failure(codes: &[Code], look: Look) -> Value {
     let lines: Vec<String> =
         codes.iter().map(|code| format!("* `{}`: {}", code.as_str(), code.doc())).collect();
     let words: Vec<&str> = codes.iter().map(|code| code.as_str()).collect();
-    let schema = if proxy { json!({"type": "object"}) } else { ERROR.refer().json() };
-    let mut out = json!({
-        "description": lines.join("\n"),
-        "content": {"application/json": {"schema": schema}},
-        "x-codes": words,
-    });
-    let headers = match codes.first().map(|code| code.status()) {
-        Some(StatusCode::UNAUTHORIZED) => Some(("WWW-Authenticate", "How to log in.", text())),
-        Some(StatusCode::METHOD_NOT_ALLOWED) => Some(("Allow", "The methods that are possible.", text())),
+    let schema = if look == Look::Proxy { free_object() } else { ERROR.refer() };
+    let mut content = Map::from_iter([("application/json".to_owned(), json!({"schema": schema.json()}))]);
+    if look == Look::Page {
+        content.insert("text/html".to_owned(), json!({"schema": text().json()}));
+    }
+    let mut out = Map::from_iter([
+        ("description".to_owned(), lines.join("\n").into()),
+        ("content".to_owned(), Value::Object(content)),
+        ("x-codes".to_owned(), words.into()),
+    ]);
+    let header = match codes.first().map(|code| code.status()) {
+        Some(StatusCode::UNAUTHORIZED) => Some(("WWW-Authenticate", "How to log in.")),
+        Some(StatusCode::METHOD_NOT_ALLOWED) => Some(("Allow", "The methods that are possible.")),
         _ => None,
     };
-    if let Some((name, about, schema)) = headers {
-        out["headers"] = json!({name: {"description": about, "schema": schema.json()}});
+    if let Some((name, about)) = header {
+        let described = json!({name: {"description": about, "schema": text().json()}});
+        out.insert("headers".to_owned(), described);
     }
-    out
+    Value::Object(out)
 }
 
 /// What any operation of its kind may answer.

@@ -24,7 +24,7 @@ pub(crate) fn check(method: &Method, path: &str, answer: &Answer) {
     let status = answer.status.as_u16().to_string();
     let described = operation["responses"].get(&status);
     let described = described.unwrap_or_else(|| panic!("{what} is not in the document: {answer:?}"));
-    let shared = described["$ref"].as_str().and_then(|reference| openapi().pointer(&reference[1..]));
+    let shared = described["$ref"].as_str().and_then(referred);
     let described = shared.unwrap_or(described);
     let Some(content) = described["content"].as_object() else {
         assert!(answer.bytes.is_empty(), "{what} has a body that is not described");
@@ -44,6 +44,11 @@ pub(crate) fn check(method: &Method, path: &str, answer: &Answer) {
     if let Some(codes) = described["x-codes"].as_array() {
         assert!(codes.contains(&body["code"]), "{what}: the code is not in the document: {body}");
     }
+}
+
+/// What a reference of the document leads to.
+pub(crate) fn referred(reference: &str) -> Option<&'static Value> {
+    openapi().pointer(reference.strip_prefix('#')?)
 }
 
 /// The path of the document that an address means; one without parameters comes first.

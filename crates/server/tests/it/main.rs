@@ -26,5 +26,6 @@ mod other_paths;
 mod parts;
 mod records;
 mod reference;
+mod semver;
 mod settings;
 mod skills;

@@ -135,11 +135,11 @@ async fn a_reload_says_what_it_did_or_why_not() {
     let (reloader, mut asked) = Reloader::new();
     let gateway = Gateway::with(Setup { reloader: Some(reloader), ..Setup::default() }).await;
     let answers = tokio::spawn(async move {
-        let reloaded = Reloaded {
+        let done = Reloaded {
             applied: vec!["turn.rounds".to_owned()],
             needs_restart: vec!["server.port".to_owned()],
         };
-        for answer in [Ok(reloaded), Err("a.toml: line 1: no".to_owned())] {
+        for answer in [Ok(done), Err("a.toml: line 1: no".to_owned())] {
             asked.recv().await.unwrap().send(answer).unwrap();
         }
     });
