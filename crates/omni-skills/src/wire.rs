@@ -85,7 +85,8 @@ pub(crate) async fn build(
     tokio::spawn(fresh);
 
     let executor = Executor::new(executor_config(config), Arc::clone(&store), handlers);
-    let interrupted = executor.interrupt_stale().await?;
+    let interrupted = server::upkeep::join(database.as_ref()).await?;
+    tokio::spawn(server::upkeep::stay_alive(database.clone()));
     if interrupted > 0 {
         tracing::warn!(interrupted, "executions of an earlier process were closed as interrupted");
     }
@@ -105,6 +106,8 @@ pub(crate) async fn build(
     server::restore_settings(&app).await?;
     let app = Arc::new(app);
     tokio::spawn(server::prune_kept(Arc::clone(&app)));
+    tokio::spawn(server::upkeep::follow(Arc::clone(&app)));
+    tokio::spawn(server::upkeep::retain(Arc::clone(&app)));
     Ok(Gateway { app, token, sandbox, store: opened, _folder: folder, engine })
 }
 

@@ -225,7 +225,8 @@ impl Keyring {
         gone
     }
 
-    fn forget(&self) {
+    /// Forgets what was read: somebody else may have changed it.
+    pub(crate) fn forget(&self) {
         let mut seen = self.seen();
         let generation = seen.generation.wrapping_add(1);
         let touched = std::mem::take(&mut seen.touched);

@@ -14,6 +14,7 @@ mod llm;
 mod openapi;
 mod settings;
 mod turns;
+pub mod upkeep;
 
 pub use api::openapi::openapi;
 pub use app::{App, ApprovalWaits, Live, Running, ServerConfig};

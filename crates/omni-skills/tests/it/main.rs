@@ -27,4 +27,5 @@ mod sticky;
 mod ten_turns;
 mod threads;
 mod tls;
+mod turns;
 mod upstreams;

@@ -5,6 +5,7 @@
 //! answer in time or when it gives a wrong answer, and the next caller gets another one. The gateway's own process
 //! never runs a guest.
 
+mod confine;
 mod frame;
 mod guest;
 mod hint;

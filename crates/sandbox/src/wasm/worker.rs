@@ -2,7 +2,8 @@
 //!
 //! The main thread only reads requests, so it notices at once when the gateway is gone (end of stdin) and ends the
 //! process, even while a program loops. Programs run on a thread of their own with a stack of known size; the
-//! watchdog's thread ends them. A worker never starts a process, opens a socket or reads a file but the runtimes.
+//! watchdog's thread ends them. A worker never starts a process, opens a socket or reads a file but the runtimes, and
+//! before anything else it gives up the right to.
 
 use std::io;
 use std::path::Path;
@@ -12,9 +13,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use launcher::{Folder, LoadError, MAX_GUEST_STACK, engine_config};
-use rustix::process::{Resource, Rlimit, setrlimit};
 use wasmtime::Engine;
 
+use super::confine::confine;
 use super::frame;
 use super::guest::{End, Streams, stuck};
 use super::javascript::JavaScript;
@@ -25,16 +26,13 @@ use crate::Language;
 
 /// Runs this process as a worker of the wasm engine: frames on stdin and stdout, until stdin ends.
 pub fn worker_main(runtimes_dir: &Path) -> ExitCode {
-    // A core file would hold what a caller's program worked on.
-    if setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) }).is_err() {
-        return ExitCode::FAILURE;
-    }
+    let confined = confine(runtimes_dir);
     let (requests, inbox) = channel();
     let dir = runtimes_dir.to_owned();
     let runner = thread::Builder::new()
         .name("runner".to_owned())
         .stack_size(MAX_GUEST_STACK + 2 * 1024 * 1024)
-        .spawn(move || run_all(&dir, &inbox));
+        .spawn(move || run_all(&dir, confined, &inbox));
     if runner.is_err() {
         return ExitCode::FAILURE;
     }
@@ -56,8 +54,9 @@ fn end_process() -> ! {
     std::process::exit(0)
 }
 
-fn run_all(dir: &Path, inbox: &Receiver<Request>) {
-    let mut worker = Worker::new(dir);
+fn run_all(dir: &Path, confined: io::Result<()>, inbox: &Receiver<Request>) {
+    let confined = confined.map_err(|error| format!("its worker process cannot be confined: {error}"));
+    let mut worker = confined.and_then(|()| Worker::new(dir));
     for request in inbox {
         if matches!(request, Request::Run(_))
             && frame::write(&mut io::stdout().lock(), &Response::Started).is_err()

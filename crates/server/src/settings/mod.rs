@@ -107,7 +107,7 @@ impl Settings {
         self.get(name).0.as_bool()
     }
 
-    fn whole(&self, name: &str) -> Option<u64> {
+    pub(crate) fn whole(&self, name: &str) -> Option<u64> {
         self.get(name).0.as_u64()
     }
 

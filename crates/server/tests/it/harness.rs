@@ -96,7 +96,7 @@ pub(crate) struct Gateway {
     pub(crate) started: Arc<AtomicBool>,
     pub(crate) dropped: Arc<AtomicBool>,
     router: Router,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 /// An answer, read.
@@ -183,7 +183,12 @@ impl Gateway {
                 tls: None,
             }),
         });
-        Self { router: router(Arc::clone(&app)), app, started, dropped, _folder: folder }
+        Self { router: router(Arc::clone(&app)), app, started, dropped, folder }
+    }
+
+    /// Where its database is.
+    pub(crate) fn folder(&self) -> &std::path::Path {
+        self.folder.path()
     }
 
     /// Sends a request as it is.

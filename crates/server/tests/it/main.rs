@@ -29,3 +29,4 @@ mod reference;
 mod semver;
 mod settings;
 mod skills;
+mod upkeep;
