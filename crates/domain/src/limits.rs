@@ -91,9 +91,9 @@ pub const HISTORY_PART_BYTES: usize = 10 * 1024 * 1024;
 /// Days that executions and turns are kept.
 pub const HISTORY_DAYS: u64 = 30;
 /// Newest executions that are kept, and as many turns.
-pub const HISTORY_EXECUTIONS: u64 = 1_000_000;
+pub const HISTORY_EXECUTIONS: u64 = 100_000;
 /// Bytes of all executions that are kept, the newest.
-pub const HISTORY_TOTAL_BYTES: u64 = 4 * 1024 * 1024 * 1024;
+pub const HISTORY_TOTAL_BYTES: u64 = 1024 * 1024 * 1024;
 /// Days that artifacts are kept.
 pub const ARTIFACT_DAYS: u64 = 30;
 /// Age after which a snapshot of the registry is read again, for writes of other processes.

@@ -12,7 +12,8 @@ const CANARY: &str = "canary-73619";
 
 async fn get(gateway: &Gateway, path: &str) -> Value {
     let request = http().get(format!("{}{path}", gateway.base)).bearer_auth(&gateway.token);
-    request.send().await.unwrap().error_for_status().unwrap().json().await.unwrap()
+    let answer = request.send().await.unwrap().error_for_status().unwrap();
+    serde_json::from_slice(&answer.bytes().await.unwrap()).unwrap()
 }
 
 /// Records are written behind the answer.

@@ -95,13 +95,6 @@ impl Definition {
             "Credential of the SkillsMP catalog; never shown.",
         ),
         row(
-            "payloads",
-            "history.payloads",
-            "history_payloads",
-            Kind::Word(&["redacted", "full", "none"]),
-            "What is kept of inputs and outputs of runs: all but secrets, everything, or their sizes alone.",
-        ),
-        row(
             "executor.timeoutMs",
             "executor.timeout_ms",
             "executor_timeout_ms",
