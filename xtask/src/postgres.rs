@@ -13,7 +13,7 @@ use crate::shell::{run, say, works};
 /// Where tests look for a server.
 pub(crate) const VARIABLE: &str = "OMNI_SKILLS_TEST_POSTGRES";
 /// How long the server has to start, and to stop.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A running server. Stopped, and its folder removed, when it is dropped.
 pub(crate) struct Server {
