@@ -22,6 +22,9 @@ def map_case(context, case):
             body["handlerCode"] = "echo-handler"
         if _is_free(body.get("schema"), {"input", "output"}):
             del body["schema"]
+    elif case.operation.label == "PATCH /api/settings" and body.get("skillsEnabled") is False:
+        # Switched off, everything that runs is 503 from then on.
+        body["skillsEnabled"] = True
     elif case.operation.label == "POST /api/skills/executions" and next(_count) % 2:
         name, given = body.get("skillName"), body.get("input", {})
         if isinstance(name, str) and re.fullmatch(r"\w{1,100}", name) and isinstance(given, dict):
