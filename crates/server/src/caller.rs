@@ -33,7 +33,7 @@ impl Caller {
         }
     }
 
-    /// Whether the caller has this scope; `manage` includes all. The rules stand in [`crate::authorise`].
+    /// Whether the caller has this scope; `manage` includes all. The rules stand in `authorise.rs`.
     pub fn may(&self, scope: Scope) -> bool {
         let has = |scopes: &[Scope]| scopes.contains(&scope) || scopes.contains(&Scope::Manage);
         match self {
