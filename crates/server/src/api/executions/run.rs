@@ -62,6 +62,7 @@ pub(crate) fn run_doc() -> Operation {
         ])
         .errors(&[Code::SkillsDisabled, Code::HandlerMissing, Code::Busy, Code::SkillUnavailable])
         .link("getExecution", &[("id", "$response.body#/execution/id")])
+        .link("cancelExecution", &[("id", "$response.body#/execution/id")])
 }
 
 /// The handler.
