@@ -10,6 +10,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 
 /// A running gateway.
 #[derive(Debug)]
@@ -21,7 +22,7 @@ pub struct Gateway {
     pub token: String,
     program: PathBuf,
     environment: Vec<(String, String)>,
-    data: tempfile::TempDir,
+    data: Arc<tempfile::TempDir>,
 }
 
 /// The management token of every gateway under test.
@@ -40,16 +41,31 @@ impl Gateway {
         let data = tempfile::tempdir().expect("a temporary folder");
         std::fs::write(data.path().join("omni-skills.toml"), config).expect("the configuration is written");
         let (process, base) = spawn(program, data.path(), &environment);
-        Self { process, base, token: TOKEN.to_owned(), program: program.to_owned(), environment, data }
+        let (token, program, data) = (TOKEN.to_owned(), program.to_owned(), Arc::new(data));
+        Self { process, base, token, program, environment, data }
     }
 
     /// Starts it in front of one upstream that speaks every dialect; `more` is further configuration.
     pub fn in_front_of(program: &Path, upstream: &str, more: &str) -> Self {
+        Self::start(program, &Self::config_in_front_of(upstream, more))
+    }
+
+    /// The configuration of [`Gateway::in_front_of`].
+    pub fn config_in_front_of(upstream: &str, more: &str) -> String {
         let dialects: Vec<_> = dialects::ALL.iter().map(|d| format!("\"{}\"", d.name())).collect();
         let dialects = dialects.join(", ");
         let entry =
             format!("[[upstreams]]\nname = \"fake\"\ndialect = [{dialects}]\nbase_url = \"{upstream}\"\n");
-        Self::start(program, &format!("{entry}passthrough = false\n{more}"))
+        format!("{entry}passthrough = false\n{more}")
+    }
+
+    /// Starts one more on the same data folder.
+    #[must_use]
+    pub fn beside(&self) -> Self {
+        let (process, base) = spawn(&self.program, self.data.path(), &self.environment);
+        let (token, program, environment) =
+            (self.token.clone(), self.program.clone(), self.environment.clone());
+        Self { process, base, token, program, environment, data: Arc::clone(&self.data) }
     }
 
     /// Kills it without warning and starts it again on the same data.

@@ -3,6 +3,7 @@
 pub mod fake_upstream;
 pub mod gateway;
 pub mod held;
+pub mod postgres;
 pub mod script;
 pub mod sse_lint;
 pub mod store_contract;

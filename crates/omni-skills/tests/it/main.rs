@@ -28,4 +28,5 @@ mod ten_turns;
 mod threads;
 mod tls;
 mod turns;
+mod two_processes;
 mod upstreams;

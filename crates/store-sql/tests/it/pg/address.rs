@@ -3,8 +3,7 @@
 use std::error::Error as _;
 
 use store_sql::PostgresStore;
-
-use super::Schema;
+use testkit::postgres::Schema;
 
 /// Everything that could be logged.
 fn said(error: &store::StoreError) -> String {
@@ -47,7 +46,7 @@ async fn no_error_shows_the_password() {
 async fn a_refused_row_says_neither_its_values_nor_the_statement() {
     use store::{Audit as _, Store as _};
     let Some(schema) = Schema::new().await else { return };
-    let store = schema.store().await;
+    let store = super::open(&schema).await;
     let client = schema.client().await;
     client.batch_execute("ALTER TABLE kv ADD CONSTRAINT short CHECK (length(value) < 5)").await.unwrap();
     let error = store.set_value("a", "s3cr3t value").await.unwrap_err();

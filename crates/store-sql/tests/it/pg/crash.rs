@@ -5,9 +5,9 @@ use std::path::Path;
 use domain::{ApprovalState, Status};
 use store::{Claimed, Instances as _, Store as _};
 use store_sql::PostgresStore;
+use testkit::postgres::Schema;
 use testkit::store_contract::sample;
 
-use super::Schema;
 use crate::{child, crash};
 
 async fn open(url: &Path) -> std::sync::Arc<PostgresStore> {
@@ -35,7 +35,7 @@ async fn what_was_acknowledged_survives_a_kill() {
         let name = "pg::crash::child_that_writes_until_it_is_killed";
         let acknowledged = crash::kill_while_writing(Path::new(&schema.url()), name);
         assert!(!acknowledged.is_empty());
-        let store = schema.store().await;
+        let store = super::open(&schema).await;
         for (id, status) in &acknowledged {
             let row = store.execution(id).await.unwrap();
             let row = row.unwrap_or_else(|| panic!("round {round}: {id} was acknowledged and is gone"));
@@ -44,7 +44,7 @@ async fn what_was_acknowledged_survives_a_kill() {
         store.close().await;
     }
     // Nobody runs them any more; the dead are known as such within seconds.
-    let store = schema.store().await;
+    let store = super::open(&schema).await;
     let open = "SELECT count(*) FROM skill_executions WHERE status IN ('pending', 'running')";
     let client = schema.client().await;
     let count = async || client.query_one(open, &[]).await.unwrap().get::<_, i64>(0);
@@ -73,7 +73,7 @@ async fn claims_and_decisions_survive_a_kill_whole() {
     for round in 0..6 {
         let name = "pg::crash::child_that_claims_and_decides_until_it_is_killed";
         let acknowledged = crash::kill_while_writing(Path::new(&schema.url()), name);
-        let store = schema.store().await;
+        let store = super::open(&schema).await;
         for (id, status) in acknowledged {
             if status == Status::Pending {
                 let taken =

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use store::{Instances as _, Store as _, StoreError};
 use store_sql::PostgresStore;
+use testkit::postgres::Schema;
 use testkit::store_contract::sample;
 use tokio::time::timeout;
 
-use super::Schema;
 use super::proxy::Proxy;
 
 /// Longest wait for what has to come.
@@ -22,7 +22,7 @@ async fn behind(schema: &Schema) -> (Proxy, std::sync::Arc<PostgresStore>) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_follows_a_lost_connection_goes_over_a_new_one() {
     let Some(schema) = Schema::new().await else { return };
-    let store = schema.store().await;
+    let store = super::open(&schema).await;
     let client = schema.client().await;
     let cut = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = current_schema()";
     for round in 0..5 {
@@ -68,7 +68,7 @@ async fn a_server_that_is_away_is_an_error_and_then_no_more() {
     // Whatever was missed meanwhile counts as a change.
     timeout(PATIENCE, &mut seen).await.unwrap().unwrap();
     let seen = store.changed(0).await.unwrap();
-    let other = schema.store().await;
+    let other = super::open(&schema).await;
     other.set_value("b", "1").await.unwrap();
     timeout(PATIENCE, store.changed(seen)).await.unwrap().unwrap();
 }
@@ -76,7 +76,7 @@ async fn a_server_that_is_away_is_an_error_and_then_no_more() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn more_callers_than_connections_all_get_through() {
     let Some(schema) = Schema::new().await else { return };
-    let store = schema.store().await;
+    let store = super::open(&schema).await;
     let tasks: Vec<_> = (0..1_500)
         .map(|n| {
             let store = store.clone();
@@ -103,7 +103,7 @@ async fn more_callers_than_connections_all_get_through() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_transaction_that_is_given_up_leaves_nothing() {
     let Some(schema) = Schema::new().await else { return };
-    let store = schema.store().await;
+    let store = super::open(&schema).await;
     let mut client = schema.client().await;
     let skill =
         store.insert_skill(sample::skill("key-1", "a", domain::Version::new(1, 0, 0)), false).await.unwrap();

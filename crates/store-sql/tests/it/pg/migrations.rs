@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use store::{Artifacts as _, Store as _, StoreError};
 use store_sql::PostgresStore;
+use testkit::postgres::Schema;
 use testkit::store_contract::sample;
-
-use super::Schema;
 
 fn reason(result: store::Result<Arc<PostgresStore>>) -> String {
     let error = result.err().unwrap();
@@ -43,7 +42,7 @@ async fn many_that_start_at_once_make_one_schema() {
 #[tokio::test]
 async fn a_newer_or_changed_schema_is_left_alone() {
     let Some(schema) = Schema::new().await else { return };
-    schema.store().await.close().await;
+    super::open(&schema).await.close().await;
     let client = schema.client().await;
     let newer = "INSERT INTO schema_migrations VALUES (7, 'later', 'x', 'x')";
     client.batch_execute(newer).await.unwrap();
@@ -66,7 +65,7 @@ async fn what_cannot_be_made_whole_is_not_made_at_all() {
         AND tablename NOT IN ('turns', 'schema_migrations')";
     assert_eq!(client.query_one(tables, &[]).await.unwrap().get::<_, i64>(0), 0);
     client.batch_execute("DROP TABLE turns").await.unwrap();
-    schema.store().await;
+    super::open(&schema).await;
 }
 
 #[tokio::test]
@@ -85,7 +84,7 @@ async fn a_database_that_cannot_hold_every_text_is_refused() {
 #[tokio::test]
 async fn two_schemas_of_one_database_do_not_meet() {
     let (Some(one), Some(two)) = (Schema::new().await, Schema::new().await) else { return };
-    let (here, there) = (one.store().await, two.store().await);
+    let (here, there) = (super::open(&one).await, super::open(&two).await);
     here.set_value("a", "1").await.unwrap();
     assert_eq!(there.value("a").await.unwrap(), None);
     let artifact = sample::artifact("x", b"x");

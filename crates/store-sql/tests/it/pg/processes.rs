@@ -4,9 +4,8 @@ use std::time::{Duration, Instant};
 
 use domain::ids;
 use store::{Audit as _, Instances as _, Prune, Retention as _, Store as _};
+use testkit::postgres::Schema;
 use testkit::store_contract::sample;
-
-use super::Schema;
 
 /// Longest wait for what has to come.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -14,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_process_that_lost_its_connections_is_no_dead_one() {
     let Some(schema) = Schema::new().await else { return };
-    let lives = schema.store().await;
+    let lives = super::open(&schema).await;
     lives.register_instance(&ids::new_id()).await.unwrap();
     let row = sample::execution();
     lives.create_execution(&row).await.unwrap();
@@ -24,7 +23,7 @@ async fn a_process_that_lost_its_connections_is_no_dead_one() {
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = current_schema()";
     for _ in 0..5 {
         client.query(cut, &[]).await.unwrap();
-        let asks = schema.store().await;
+        let asks = super::open(&schema).await;
         assert_eq!(asks.interrupt_orphans("interrupted").await.unwrap(), 0);
         asks.close().await;
     }
@@ -42,7 +41,7 @@ async fn a_process_that_lost_its_connections_is_no_dead_one() {
 #[tokio::test]
 async fn closing_is_known_at_once() {
     let Some(schema) = Schema::new().await else { return };
-    let (leaves, asks) = (schema.store().await, schema.store().await);
+    let (leaves, asks) = (super::open(&schema).await, super::open(&schema).await);
     leaves.register_instance(&ids::new_id()).await.unwrap();
     let row = sample::execution();
     leaves.create_execution(&row).await.unwrap();
@@ -56,7 +55,7 @@ async fn closing_is_known_at_once() {
 #[tokio::test]
 async fn registering_anew_leaves_the_old_name() {
     let Some(schema) = Schema::new().await else { return };
-    let (changes, asks) = (schema.store().await, schema.store().await);
+    let (changes, asks) = (super::open(&schema).await, super::open(&schema).await);
     changes.register_instance("one").await.unwrap();
     let row = sample::execution();
     changes.create_execution(&row).await.unwrap();
@@ -68,7 +67,7 @@ async fn registering_anew_leaves_the_old_name() {
 #[tokio::test]
 async fn the_audit_table_takes_nothing_back() {
     let Some(schema) = Schema::new().await else { return };
-    let store = schema.store().await;
+    let store = super::open(&schema).await;
     store.append_audit(&sample::audit("a")).await.unwrap();
     let client = schema.client().await;
     for sql in
@@ -83,7 +82,7 @@ async fn the_audit_table_takes_nothing_back() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_that_prune_at_once_remove_no_more_than_one() {
     let Some(schema) = Schema::new().await else { return };
-    let store = schema.store().await;
+    let store = super::open(&schema).await;
     for _ in 0..40 {
         let row = sample::execution();
         store.create_execution(&row).await.unwrap();

@@ -6,9 +6,8 @@ use store::{
     Audit as _, AuditFilter, ExecutionFilter, KeptRounds, KeptScope, PageRequest, RecallKept, Store as _,
     TurnFilter, Turns as _,
 };
+use testkit::postgres::Schema;
 use testkit::store_contract::sample;
-
-use super::Schema;
 
 const FIRST: PageRequest = PageRequest { page: 1, limit: 10 };
 
@@ -29,7 +28,7 @@ fn long() -> String {
 #[tokio::test]
 async fn odd_texts_come_back_and_stay_apart() {
     let Some(schema) = Schema::new().await else { return };
-    let store = schema.store().await;
+    let store = super::open(&schema).await;
     for odd in ODD {
         let odd = || Some(odd.to_owned());
         let execution = Execution {
@@ -55,7 +54,7 @@ async fn odd_texts_come_back_and_stay_apart() {
 #[tokio::test]
 async fn users_with_odd_names_find_their_own() {
     let Some(schema) = Schema::new().await else { return };
-    let store = schema.store().await;
+    let store = super::open(&schema).await;
     let long = long();
     let users: Vec<&str> = ODD.into_iter().chain([long.as_str()]).collect();
     let scope = |user: &str| KeptScope {
@@ -92,7 +91,7 @@ async fn users_with_odd_names_find_their_own() {
 #[tokio::test]
 async fn long_texts_are_kept_and_found() {
     let Some(schema) = Schema::new().await else { return };
-    let store = schema.store().await;
+    let store = super::open(&schema).await;
     let long = long();
     let other = format!("{long}x");
     for text in [&long, &other] {

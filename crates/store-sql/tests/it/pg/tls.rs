@@ -7,11 +7,11 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair}
 use store::Store as _;
 use store_sql::PostgresStore;
 use tempfile::TempDir;
+use testkit::postgres::Schema;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
-use super::Schema;
 use super::proxy::Proxy;
 
 /// A server whose certificate is for `name`, and the file of the authority that signed it.
