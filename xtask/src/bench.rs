@@ -10,6 +10,7 @@ const ALL: &[(&str, &str)] = &[
     ("registry", "selection"),
     ("store-sql", "throughput"),
     ("store-sql", "history"),
+    ("store-sql", "postgres"),
     ("omni-skills", "start"),
     ("omni-skills", "latency"),
     ("omni-skills", "streams"),
@@ -17,8 +18,11 @@ const ALL: &[(&str, &str)] = &[
 
 pub(crate) fn bench() -> Result<()> {
     crate::runtimes::ensure()?;
+    let server = crate::postgres::start()?;
     for (package, bench) in ALL {
-        run(cargo().args(["bench", "--package", package, "--bench", bench]))?;
+        let mut cargo = cargo();
+        crate::postgres::name(&mut cargo, server.as_ref());
+        run(cargo.args(["bench", "--package", package, "--bench", bench]))?;
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 //!
 //! Uses what is installed; installs nothing.
 
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -11,15 +12,18 @@ use anyhow::{Context, Result, bail};
 use crate::shell::{run, say, works};
 
 /// Where tests look for a server.
-pub(crate) const VARIABLE: &str = "OMNI_SKILLS_TEST_POSTGRES";
+const VARIABLE: &str = "OMNI_SKILLS_TEST_POSTGRES";
 /// How long the server has to start, and to stop.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A running server. Stopped, and its folder removed, when it is dropped.
 pub(crate) struct Server {
-    folder: PathBuf,
     process: Child,
+    folder: Folder,
 }
+
+/// A folder that goes when it is dropped.
+struct Folder(PathBuf);
 
 /// Starts a server where one is installed and none is named. None: its tests skip themselves.
 pub(crate) fn start() -> Result<Option<Server>> {
@@ -35,6 +39,13 @@ pub(crate) fn start() -> Result<Option<Server>> {
         return Ok(None);
     };
     Ok(Some(Server::start(&programs)?))
+}
+
+/// Names the server, if one was started, to a program that runs tests.
+pub(crate) fn name(command: &mut Command, server: Option<&Server>) {
+    if let Some(server) = server {
+        command.env(VARIABLE, server.url());
+    }
 }
 
 /// The folder of the server's programs, which Debian keeps out of the PATH; the newest of several.
@@ -58,31 +69,29 @@ fn programs() -> Option<PathBuf> {
 impl Server {
     fn start(programs: &Path) -> Result<Self> {
         let folder = std::env::temp_dir().join(format!("omni-skills-postgres-{}", std::process::id()));
-        std::fs::create_dir(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+        // Whoever reaches its socket is let in.
+        let made = std::fs::DirBuilder::new().mode(0o700).create(&folder);
+        made.with_context(|| format!("cannot create {}", folder.display()))?;
+        let folder = Folder(folder);
         let user = user()?;
         if let Some(user) = user {
-            run(Command::new("chown").arg(user).arg(&folder))?;
+            run(Command::new("chown").arg(user).arg(&folder.0))?;
         }
-        let data = folder.join("data");
-        let initdb = [
-            "--username=postgres",
-            "--auth=trust",
-            "--encoding=UTF8",
-            "--locale=C.UTF-8",
-            "--no-instructions",
-        ];
+        let data = folder.0.join("data");
+        let initdb =
+            ["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-instructions"];
         let mut command = as_user(user, &programs.join("initdb"));
-        run(command.args(initdb).arg("--pgdata").arg(&data).current_dir(&folder).stdout(Stdio::null()))?;
+        run(command.args(initdb).arg("--pgdata").arg(&data).current_dir(&folder.0).stdout(Stdio::null()))?;
         // As a server in earnest is set up: what is acknowledged is on the disk.
         let settings = ["listen_addresses=", "fsync=on", "max_connections=400", "log_min_messages=panic"];
         let mut command = as_user(user, &programs.join("postgres"));
-        command.arg("-D").arg(&data).arg("-k").arg(&folder).current_dir(&folder);
+        command.arg("-D").arg(&data).arg("-k").arg(&folder.0).current_dir(&folder.0);
         for setting in settings {
             command.arg("-c").arg(setting);
         }
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let process = command.spawn().context("cannot start postgres")?;
-        let mut server = Self { folder, process };
+        let mut server = Self { process, folder };
         server.wait()?;
         Ok(server)
     }
@@ -90,7 +99,7 @@ impl Server {
     /// Until its socket is there.
     fn wait(&mut self) -> Result<()> {
         let start = Instant::now();
-        while !self.folder.join("data/postmaster.pid").is_file() || !self.is_ready() {
+        while !self.is_ready() {
             if let Some(status) = self.process.try_wait()? {
                 bail!("postgres ended at once ({status})");
             }
@@ -104,13 +113,13 @@ impl Server {
 
     /// The last line of its pid file says so.
     fn is_ready(&self) -> bool {
-        let text = std::fs::read_to_string(self.folder.join("data/postmaster.pid"));
+        let text = std::fs::read_to_string(self.folder.0.join("data/postmaster.pid"));
         text.is_ok_and(|text| text.lines().any(|line| line.trim() == "ready"))
     }
 
     /// What tests connect to.
     pub(crate) fn url(&self) -> String {
-        let folder = self.folder.display().to_string().replace('/', "%2F");
+        let folder = self.folder.0.display().to_string().replace('/', "%2F");
         format!("postgres://postgres@{folder}/postgres")
     }
 }
@@ -129,8 +138,13 @@ impl Drop for Server {
         }
         self.process.kill().ok();
         self.process.wait().ok();
-        if let Err(error) = std::fs::remove_dir_all(&self.folder) {
-            say(&format!("{} was not removed: {error}", self.folder.display()));
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.0) {
+            say(&format!("{} was not removed: {error}", self.0.display()));
         }
     }
 }

@@ -14,9 +14,7 @@ pub(crate) fn test() -> Result<()> {
     let server = crate::postgres::start()?;
     let tests = || {
         let mut cargo = cargo();
-        if let Some(server) = &server {
-            cargo.env(crate::postgres::VARIABLE, server.url());
-        }
+        crate::postgres::name(&mut cargo, server.as_ref());
         cargo
     };
     if works("cargo", &["nextest", "--version"]) {

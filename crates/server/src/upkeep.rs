@@ -57,10 +57,9 @@ pub async fn follow(app: Arc<App>) {
     let mut seen = 0;
     loop {
         match app.store.changed(seen).await {
-            Ok(now) => {
-                seen = now;
-                take_up(&app).await;
-            }
+            Ok(now) if take_up(&app).await => seen = now,
+            // What could not be read is asked for again.
+            Ok(_) => tokio::time::sleep(AGAIN).await,
             Err(StoreError::Closed) => return,
             Err(error) => {
                 tracing::warn!(
@@ -73,14 +72,17 @@ pub async fn follow(app: Arc<App>) {
     }
 }
 
-async fn take_up(app: &App) {
+async fn take_up(app: &App) -> bool {
     app.keyring.forget();
-    if let Err(error) = app.registry.invalidate().await {
-        tracing::error!(error = &error as &dyn std::error::Error, "the skills could not be read again");
+    let skills = app.registry.invalidate().await;
+    if let Err(error) = &skills {
+        tracing::error!(error = error as &dyn std::error::Error, "the skills could not be read again");
     }
-    if let Err(error) = restore_settings(app).await {
-        tracing::error!(error = &error as &dyn std::error::Error, "the settings could not be read again");
+    let settings = restore_settings(app).await;
+    if let Err(error) = &settings {
+        tracing::error!(error = error as &dyn std::error::Error, "the settings could not be read again");
     }
+    skills.is_ok() && settings.is_ok()
 }
 
 /// Removes what is too old, too much or too large, and gives the space back.

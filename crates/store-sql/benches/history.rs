@@ -5,10 +5,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a failure ends the measurement")]
 
+mod filters;
+
 use std::hint::black_box;
 use std::sync::{Arc, OnceLock};
 
-use domain::{ApprovalState, Door, Status};
+use filters::{FILTERS, filter};
 use rusqlite::Connection;
 use store::{ExecutionFilter, PageRequest, Store as _};
 use store_sql::SqliteStore;
@@ -72,69 +74,9 @@ fn main() {
     std::fs::remove_dir_all(bench().folder.path()).unwrap();
 }
 
-const FILTERS: [&str; 25] = [
-    "all",
-    "large_owner",
-    "small_owner",
-    "small_owner_skill",
-    "skill",
-    "name",
-    "session",
-    "turn",
-    "door",
-    "success",
-    "timeout",
-    "waiting",
-    "approved",
-    "since",
-    "until",
-    "until_long_ago",
-    "owner_skill",
-    "owner_door",
-    "owner_success",
-    "owner_timeout",
-    "owner_session",
-    "owner_since",
-    "owner_until_long_ago",
-    "skill_timeout",
-    "cursor_deep",
-];
-
-fn filter(name: &str) -> ExecutionFilter {
-    let some = |text: &str| Some(text.to_owned());
-    let at = |part: u32| {
-        let second = i64::from(bench().rows / 100 * part) + 1_767_225_600;
-        Some(jiff::Timestamp::from_second(second).unwrap().to_string())
-    };
-    let mut filter = ExecutionFilter::default();
-    for word in name.split('_') {
-        match word {
-            "large" => filter.api_key_id = some("key-0"),
-            "small" => filter.api_key_id = some("key-3"),
-            "owner" => filter.api_key_id = filter.api_key_id.or(some("key-0")),
-            "skill" => filter.skill_id = some("skill-7"),
-            "name" => filter.skill_name = some("name-7"),
-            "session" => filter.session_id = some("session-777"),
-            "turn" => filter.turn_id = some("turn-777"),
-            "door" => filter.door = Some(Door::Rest),
-            "success" => filter.status = Some(Status::Success),
-            "timeout" => filter.status = Some(Status::Timeout),
-            "waiting" => filter.approval = Some(ApprovalState::Waiting),
-            "approved" => filter.approval = Some(ApprovalState::Approved),
-            "since" => filter.since = at(50),
-            "until" => filter.until = at(50),
-            "long" => filter.until = at(5),
-            "cursor" => filter.before = Some(format!("01a00000-0000-7000-8000-{:012x}", bench().rows / 10)),
-            "all" | "deep" | "ago" => {}
-            other => unreachable!("{other}"),
-        }
-    }
-    filter
-}
-
 #[divan::bench(args = FILTERS, sample_count = 100, sample_size = 1)]
 fn page(bencher: divan::Bencher<'_, '_>, name: &str) {
-    let (bench, filter) = (bench(), filter(name));
+    let (bench, filter) = (bench(), filter(name, bench().rows));
     let page = PageRequest { page: 1, limit: 50 };
     let read = || bench.runtime.block_on(bench.store.executions(&filter, page)).unwrap();
     assert!(!read().data.is_empty(), "{name} finds something");
@@ -143,7 +85,7 @@ fn page(bencher: divan::Bencher<'_, '_>, name: &str) {
 
 #[divan::bench(args = FILTERS, sample_count = 5, sample_size = 1)]
 fn first(bencher: divan::Bencher<'_, '_>, name: &str) {
-    let (bench, filter) = (bench(), filter(name));
+    let (bench, filter) = (bench(), filter(name, bench().rows));
     let page = PageRequest { page: 1, limit: 50 };
     bencher
         .with_inputs(|| SqliteStore::open(&bench.folder.path().join("history.db")).unwrap())

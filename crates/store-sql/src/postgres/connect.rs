@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio_postgres::tls::MakeTlsConnect;
-use tokio_postgres::{AsyncMessage, Client, Config, Connection, Socket};
+use tokio_postgres::{AsyncMessage, CancelToken, Client, Config, Connection, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::address::Address;
@@ -83,6 +83,17 @@ impl Connector {
         tokio::spawn(drive(connection, heard));
         answer(client.batch_execute(&self.settings)).await?;
         Ok(client)
+    }
+
+    /// Asks the server to end a statement whose caller has gone, and with it its transaction. Best effort.
+    pub(super) fn cancel(&self, token: CancelToken) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let tls = self.tls.clone();
+        runtime.spawn(async move {
+            if let Err(error) = token.cancel_query(tls).await {
+                tracing::debug!(error = %PgError::from(error), "a statement that nobody waits for goes on");
+            }
+        });
     }
 
     /// Tries again while the trouble may pass, until `patience` is over.

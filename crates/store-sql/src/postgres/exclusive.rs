@@ -32,18 +32,18 @@ impl Exclusive {
     pub(super) async fn take(&self) -> Result<Taken<'_>, SqlError> {
         let permit = tokio::time::timeout(QUEUE, self.permits.acquire()).await.map_err(|_| PgError::Busy)?;
         let permit = permit.map_err(|_| StoreError::Closed)?;
-        let session = match self.idle() {
-            Some(session) => session,
-            None => Session::new(self.connector.open_patiently(PATIENCE, |_| {}).await?),
-        };
+        // One that was lost while nobody used it does not always know so.
+        while let Some(session) = self.idle() {
+            if session.is_alive().await {
+                return Ok(Taken { session: Some(session), home: self, _permit: permit });
+            }
+        }
+        let session = Session::new(self.connector.open_patiently(PATIENCE, |_| {}).await?);
         Ok(Taken { session: Some(session), home: self, _permit: permit })
     }
 
-    /// One that waits and whose connection lives.
     fn idle(&self) -> Option<Session> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.retain(|session| !session.is_closed());
-        idle.pop()
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
 
     /// Lets those who have a connection finish; later callers are refused.
@@ -79,7 +79,11 @@ impl Taken<'_> {
 
 impl Drop for Taken<'_> {
     fn drop(&mut self) {
-        if let Some(session) = self.session.take().filter(|session| !session.is_closed()) {
+        let Some(session) = self.session.take().filter(|session| !session.is_closed()) else { return };
+        if session.is_left_alone() {
+            // The next one shall not wait for what nobody wants any more.
+            self.home.connector.cancel(session.cancel_token());
+        } else {
             self.home.idle.lock().unwrap_or_else(PoisonError::into_inner).push(session);
         }
     }

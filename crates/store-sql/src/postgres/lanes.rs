@@ -18,7 +18,7 @@ use super::session::{Params, Session};
 use crate::error::SqlError;
 
 /// Connections at most. Few callers use few of them.
-const LANES: usize = 8;
+const LANES: usize = 16;
 /// Statements without an answer at most; beyond it callers wait to send theirs.
 const WAITING: u32 = 1024;
 
@@ -64,18 +64,16 @@ impl Lanes {
 
     /// All rows of a statement.
     pub(super) async fn rows(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, SqlError> {
-        match self.try_rows(sql, params).await {
-            // Reading twice harms nobody.
-            Err(SqlError::Postgres(error)) if error.is_passing() && sql.starts_with("SELECT") => {
-                self.try_rows(sql, params).await
-            }
-            other => other,
-        }
-    }
-
-    async fn try_rows(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, SqlError> {
         let ride = self.ride().await?;
-        Ok(ride.lane.session(&self.connector).await?.rows(sql, params).await?)
+        let session = ride.lane.session(&self.connector).await?;
+        match session.rows(sql, params).await {
+            // Reading twice harms nobody.
+            Err(error) if error.is_passing() && sql.starts_with("SELECT") => {
+                ride.lane.forget(&session).await;
+                Ok(ride.lane.session(&self.connector).await?.rows(sql, params).await?)
+            }
+            rows => Ok(rows?),
+        }
     }
 
     /// The first row of a statement.
@@ -116,6 +114,14 @@ impl Lanes {
 }
 
 impl Lane {
+    /// A connection that is known to be lost is not used again, even before it knows so itself.
+    async fn forget(&self, lost: &Arc<Session>) {
+        let mut state = self.state.lock().await;
+        if state.session.as_ref().is_some_and(|session| Arc::ptr_eq(session, lost)) {
+            state.session = None;
+        }
+    }
+
     async fn session(&self, connector: &Connector) -> Result<Arc<Session>, PgError> {
         let asked = Instant::now();
         let mut state = self.state.lock().await;

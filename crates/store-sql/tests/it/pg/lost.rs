@@ -96,10 +96,10 @@ async fn more_callers_than_connections_all_get_through() {
         (SELECT count(*) FROM pg_stat_activity WHERE application_name = current_schema())";
     let row = client.query_one(sql, &[]).await.unwrap();
     assert_eq!(row.get::<_, i64>(0), 1_470);
-    assert!(row.get::<_, i64>(1) <= 13, "{row:?}");
+    assert!(row.get::<_, i64>(1) <= 21, "{row:?}");
 }
 
-/// Whoever gives up in the middle of a transaction leaves nothing of it.
+/// Whoever gives up in the middle of a transaction leaves nothing of it, and nobody waits for it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_transaction_that_is_given_up_leaves_nothing() {
     let Some(schema) = Schema::new().await else { return };
@@ -113,7 +113,15 @@ async fn a_transaction_that_is_given_up_leaves_nothing() {
     for _ in 0..6 {
         let waits = store.update_skill(&skill.id, update.clone());
         assert!(timeout(Duration::from_millis(50), waits).await.is_err());
+        timeout(PATIENCE, store.load_skills()).await.unwrap().unwrap();
     }
+    let waiting = "SELECT count(*) FROM pg_stat_activity WHERE application_name = current_schema() AND wait_event_type = 'Lock'";
+    let none = async {
+        while hold.query_one(waiting, &[]).await.unwrap().get::<_, i64>(0) > 0 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(PATIENCE, none).await.expect("statements of those who gave up are ended");
     hold.rollback().await.unwrap();
     assert_eq!(store.load_skills().await.unwrap().skills, std::slice::from_ref(&skill));
     let changed = store.update_skill(&skill.id, update).await.unwrap();
