@@ -42,14 +42,14 @@ const LAYERS: &[(&str, &[&str])] = &[
 
 /// Outside crates that a layer must never reach directly.
 const NEVER: &[(&str, &[&str])] = &[
-    ("domain", &["tokio", "http", "axum", "reqwest", "rusqlite"]),
-    ("dialects", &["tokio", "http", "axum", "reqwest", "rusqlite"]),
-    ("store", &["tokio", "http", "axum", "reqwest", "rusqlite"]),
-    ("registry", &["http", "axum", "reqwest", "rusqlite"]),
-    ("executor", &["http", "axum", "reqwest", "rusqlite"]),
-    ("sandbox", &["http", "axum", "reqwest", "rusqlite"]),
-    ("builtins", &["http", "axum", "reqwest", "rusqlite"]),
-    ("server", &["rusqlite", "wasmtime"]),
+    ("domain", &["tokio", "http", "axum", "reqwest", "rusqlite", "tokio-postgres"]),
+    ("dialects", &["tokio", "http", "axum", "reqwest", "rusqlite", "tokio-postgres"]),
+    ("store", &["tokio", "http", "axum", "reqwest", "rusqlite", "tokio-postgres"]),
+    ("registry", &["http", "axum", "reqwest", "rusqlite", "tokio-postgres"]),
+    ("executor", &["http", "axum", "reqwest", "rusqlite", "tokio-postgres"]),
+    ("sandbox", &["http", "axum", "reqwest", "rusqlite", "tokio-postgres"]),
+    ("builtins", &["http", "axum", "reqwest", "rusqlite", "tokio-postgres"]),
+    ("server", &["rusqlite", "tokio-postgres", "wasmtime"]),
 ];
 
 /// Longest source file, in lines.

@@ -21,7 +21,7 @@ impl Place for File {
     }
 }
 
-async fn fresh() -> Option<Box<dyn Place>> {
+pub(crate) async fn fresh() -> Option<Box<dyn Place>> {
     let (folder, path) = crate::folder();
     Some(Box::new(File { _folder: folder, path }))
 }

@@ -16,7 +16,7 @@ impl Place for Server {
     }
 }
 
-async fn fresh() -> Option<Box<dyn Place>> {
+pub(super) async fn fresh() -> Option<Box<dyn Place>> {
     Some(Box::new(Server(Schema::new().await?)))
 }
 

@@ -6,6 +6,7 @@ mod contract;
 mod crash;
 mod lost;
 mod migrations;
+mod moves;
 mod processes;
 mod proxy;
 mod texts;
