@@ -12,7 +12,7 @@ use crate::breaker::Leave;
 use crate::executor::Shared;
 use crate::handler::Handler;
 use crate::places::Place;
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, whole_seconds};
 use crate::run::Run;
 use crate::schema::Violation;
 use crate::schema_check::Compiled;
@@ -72,10 +72,8 @@ impl Shared {
         let retries = retries(run, self.default_max_retries.load(Ordering::Relaxed));
         let dependency = handler.dependency(&input).unwrap_or_default();
         let leave = self.breakers.enter(&run.api_key_id, &run.skill.id, &dependency);
-        let leave = leave.map_err(|left| Refusal::Unavailable {
-            skill: skill(),
-            retry_after_s: left.as_secs().saturating_add(u64::from(left.subsec_nanos() > 0)),
-        })?;
+        let leave = leave
+            .map_err(|left| Refusal::Unavailable { skill: skill(), retry_after_s: whole_seconds(left) })?;
         Ok(Ready { handler, input, output, timeout: self.timeout(run), retries, leave })
     }
 

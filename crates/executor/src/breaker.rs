@@ -1,105 +1,96 @@
-//! Spares what a skill depends on when it fails again and again: after some passing failures in a row the skill is
-//! refused for a moment, then one run tries.
+//! Spares what fails again and again: after some failures in a row it is not asked for a moment, then one tries.
 //!
-//! Counted for each owner by itself, so that nobody can switch off a skill of somebody else. What fails for good proves
-//! that the dependency is there; what was cancelled, panicked or took too long says nothing either way.
+//! The one state machine for it, whatever is asked: a skill (see `breakers`), or an upstream of the server. What counts
+//! as a failure is the caller's to say; who says nothing has told nothing.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use moka::sync::Cache;
 use tokio::time::Instant;
 
-/// Breakers that are kept; the least recently used are forgotten, and begin anew.
-const BREAKERS: u64 = 10_000;
-/// How long one run may try until another does, too: it may take long, or wait long.
-const TRYING: Duration = Duration::from_secs(10);
+/// How long one may try until another does, too: it may take long, or wait long.
+pub(crate) const TRYING: Duration = Duration::from_secs(10);
 
-/// All breakers.
-pub(crate) struct Breakers {
+/// Counts the failures of one thing.
+#[derive(Debug)]
+pub struct Breaker {
     failures: u32,
     pause: Duration,
-    known: Cache<String, Arc<Breaker>>,
-}
-
-/// One skill of one owner.
-struct Breaker {
-    failures: u32,
-    pause: Duration,
+    while_trying: Duration,
     state: Mutex<State>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct State {
     /// In a row.
     failures: u32,
-    /// End of the pause; there is one until a run tells that the dependency is there.
+    /// End of the pause; there is one until somebody tells that it answers.
     until: Option<Instant>,
-    /// When the run began that tries.
+    /// Since when somebody tries.
     trying: Option<Instant>,
 }
 
-impl Breakers {
-    /// A pause after so many failures in a row; 0: never.
-    pub(crate) fn new(failures: u32, pause: Duration) -> Self {
-        Self { failures, pause, known: Cache::new(BREAKERS) }
-    }
-
-    /// Leave to run now, or how long to wait. `dependency` tells apart what one skill may depend on.
-    pub(crate) fn enter(&self, owner: &str, skill: &str, dependency: &str) -> Result<Leave, Duration> {
-        let key = format!("{} {owner} {skill} {dependency}", owner.len());
-        let new = || Breaker { failures: self.failures, pause: self.pause, state: Mutex::default() };
-        Breaker::enter(self.known.get_with(key, || Arc::new(new())))
-    }
-}
-
-impl Breaker {
-    fn enter(self: Arc<Self>) -> Result<Leave, Duration> {
-        let mut state = self.lock();
-        let Some(until) = state.until else {
-            drop(state);
-            return Ok(Leave { breaker: self, tries: None });
-        };
-        let now = Instant::now();
-        let left = until.saturating_duration_since(now);
-        if !left.is_zero() {
-            return Err(left);
-        }
-        if let Some(since) = state.trying
-            && since.elapsed() < TRYING
-        {
-            return Err(TRYING.saturating_sub(since.elapsed()));
-        }
-        state.trying = Some(now);
-        drop(state);
-        Ok(Leave { breaker: self, tries: Some(now) })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing panics while it holds the lock.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Leave to run once. Dropped without a word it has told nothing.
-pub(crate) struct Leave {
+/// Leave to ask once. Dropped without a word it has told nothing.
+#[derive(Debug)]
+pub struct Leave {
     breaker: Arc<Breaker>,
     /// Since when it is the one that tries.
     tries: Option<Instant>,
 }
 
+impl Breaker {
+    /// A pause after so many failures in a row (0: never), after which one tries; meanwhile the others are sent away for
+    /// `while_trying`, or for what is left of ten seconds.
+    pub fn new(failures: u32, pause: Duration, while_trying: Duration) -> Self {
+        Self { failures, pause, while_trying, state: Mutex::default() }
+    }
+
+    /// Leave to ask now, or how long to wait.
+    pub fn enter(self: &Arc<Self>) -> Result<Leave, Duration> {
+        let leave = |tries| Leave { breaker: Arc::clone(self), tries };
+        let mut state = self.state();
+        let Some(until) = state.until else { return Ok(leave(None)) };
+        let now = Instant::now();
+        let left = until.saturating_duration_since(now);
+        if !left.is_zero() {
+            return Err(left);
+        }
+        let tried_for = state.trying.map(|since| now.saturating_duration_since(since));
+        if let Some(tried_for) = tried_for.filter(|tried_for| *tried_for < TRYING) {
+            return Err(self.while_trying.min(TRYING.saturating_sub(tried_for)));
+        }
+        state.trying = Some(now);
+        Ok(leave(Some(now)))
+    }
+
+    /// How it goes: `ok`, `failing`, or `paused` while it is not asked.
+    pub fn health(&self) -> &'static str {
+        let state = self.state();
+        match (state.until, state.failures) {
+            (Some(_), _) => "paused",
+            (None, 0) => "ok",
+            (None, _) => "failing",
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while it holds the lock.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Leave {
-    /// The dependency is there.
-    pub(crate) fn answered(self) {
-        let mut state = self.breaker.lock();
+    /// It answers.
+    pub fn answered(self) {
+        let mut state = self.breaker.state();
         state.failures = 0;
         state.until = None;
     }
 
-    /// It failed, and may not fail later. Says whether a pause begins with it.
-    pub(crate) fn failed(self) -> bool {
+    /// It failed. Says whether a pause begins with it.
+    pub fn failed(self) -> bool {
         let Breaker { failures, pause, .. } = *self.breaker;
-        let mut state = self.breaker.lock();
+        let mut state = self.breaker.state();
         state.failures = state.failures.saturating_add(1);
         // What began before the pause does not make it longer.
         let begins = if state.until.is_some() {
@@ -116,7 +107,7 @@ impl Leave {
 
 impl Drop for Leave {
     fn drop(&mut self) {
-        let mut state = self.breaker.lock();
+        let mut state = self.breaker.state();
         if self.tries.is_some() && state.trying == self.tries {
             state.trying = None;
         }
@@ -126,75 +117,112 @@ impl Drop for Leave {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const PAUSE: Duration = Duration::from_secs(10);
+    const FAILURES: u32 = 5;
+    const WHILE_TRYING: Duration = Duration::from_secs(1);
 
-    fn breakers() -> Breakers {
-        Breakers::new(3, PAUSE)
+    fn breaker(pause: Duration) -> Arc<Breaker> {
+        Arc::new(Breaker::new(FAILURES, pause, WHILE_TRYING))
     }
 
-    fn enter(breakers: &Breakers) -> Result<Leave, Duration> {
-        breakers.enter("owner", "skill", "")
-    }
-
-    fn fail(breakers: &Breakers, times: u32) {
+    fn fail(breaker: &Arc<Breaker>, times: u32) {
         (0..times).for_each(|_| {
-            enter(breakers).ok().unwrap().failed();
+            breaker.enter().ok().unwrap().failed();
         });
     }
 
     #[tokio::test(start_paused = true)]
-    async fn failures_in_a_row_begin_a_pause_and_success_starts_over() {
-        let breakers = breakers();
-        fail(&breakers, 2);
-        enter(&breakers).ok().unwrap().answered();
-        fail(&breakers, 2);
-        assert!(enter(&breakers).ok().unwrap().failed());
-        assert_eq!(enter(&breakers).err(), Some(PAUSE));
-        for other in [("other", "skill", ""), ("owner", "other", ""), ("owner", "skill", "other")] {
-            assert!(breakers.enter(other.0, other.1, other.2).is_ok(), "{other:?}");
-        }
+    async fn five_failures_in_a_row_begin_a_pause_and_an_answer_starts_over() {
+        let breaker = breaker(PAUSE);
+        fail(&breaker, FAILURES - 1);
+        breaker.enter().ok().unwrap().answered();
+        fail(&breaker, FAILURES - 1);
+        assert!(breaker.enter().ok().unwrap().failed());
+        assert_eq!(breaker.enter().err(), Some(PAUSE));
+        tokio::time::advance(PAUSE / 2).await;
+        assert_eq!(breaker.enter().err(), Some(PAUSE / 2));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn after_the_pause_one_run_tries() {
-        let breakers = breakers();
-        fail(&breakers, 3);
+    async fn after_the_pause_one_request_tries() {
+        let breaker = breaker(PAUSE);
+        fail(&breaker, FAILURES);
         tokio::time::advance(PAUSE).await;
-        let first = enter(&breakers).ok().unwrap();
-        assert_eq!(enter(&breakers).err(), Some(TRYING));
+        let first = breaker.enter().ok().unwrap();
+        assert_eq!(breaker.enter().err(), Some(WHILE_TRYING));
         assert!(first.failed());
-        assert_eq!(enter(&breakers).err(), Some(PAUSE));
+        assert_eq!(breaker.enter().err(), Some(PAUSE));
         tokio::time::advance(PAUSE).await;
         // Given up on: the next one tries.
-        drop(enter(&breakers).ok().unwrap());
-        enter(&breakers).ok().unwrap().answered();
-        let (one, two) = (enter(&breakers), enter(&breakers));
+        drop(breaker.enter().ok().unwrap());
+        breaker.enter().ok().unwrap().answered();
+        let (one, two) = (breaker.enter(), breaker.enter());
         assert!(one.is_ok() && two.is_ok());
     }
 
     #[tokio::test(start_paused = true)]
     async fn one_that_tries_for_long_does_not_keep_the_others_out() {
-        let breakers = breakers();
-        fail(&breakers, 3);
+        let breaker = breaker(PAUSE);
+        fail(&breaker, FAILURES);
         tokio::time::advance(PAUSE).await;
-        let slow = enter(&breakers).ok().unwrap();
+        let slow = breaker.enter().ok().unwrap();
         tokio::time::advance(TRYING).await;
-        let second = enter(&breakers).ok().unwrap();
+        let second = breaker.enter().ok().unwrap();
         drop(slow);
-        assert_eq!(enter(&breakers).err(), Some(TRYING));
+        assert_eq!(breaker.enter().err(), Some(WHILE_TRYING));
         second.answered();
-        assert!(enter(&breakers).is_ok());
+        assert!(breaker.enter().is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_asked_before_the_pause_neither_prolongs_it_nor_is_unheard() {
+        let breaker = breaker(PAUSE);
+        let (slow, slower) = (breaker.enter().ok().unwrap(), breaker.enter().ok().unwrap());
+        fail(&breaker, FAILURES);
+        tokio::time::advance(PAUSE / 2).await;
+        assert!(!slow.failed());
+        assert_eq!(breaker.enter().err(), Some(PAUSE / 2));
+        slower.answered();
+        assert!(breaker.enter().is_ok());
     }
 
     #[test]
-    fn runs_that_say_nothing_and_a_breaker_that_is_off_change_nothing() {
-        let breakers = breakers();
-        fail(&breakers, 2);
-        (0..100).for_each(|_| drop(enter(&breakers).ok().unwrap()));
-        assert!(enter(&breakers).is_ok());
-        let off = Breakers::new(0, PAUSE);
-        fail(&off, 100);
-        assert!(enter(&off).is_ok());
+    fn requests_that_are_given_up_on_say_nothing() {
+        let breaker = breaker(PAUSE);
+        fail(&breaker, FAILURES - 1);
+        (0..100).for_each(|_| drop(breaker.enter().ok().unwrap()));
+        assert!(breaker.enter().is_ok());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn one_at_most_tries_and_an_answer_always_opens(words in prop::collection::vec(0u8..4, 0..40)) {
+            let breaker = breaker(Duration::ZERO);
+            let mut out = Vec::new();
+            for word in words {
+                match (word, out.pop()) {
+                    (0, last) => {
+                        out.extend(last);
+                        out.extend(breaker.enter().ok());
+                    }
+                    (_, None) => {}
+                    (1, Some(leave)) => {
+                        Leave::answered(leave);
+                        prop_assert!(breaker.enter().is_ok());
+                    }
+                    (2, Some(leave)) => {
+                        leave.failed();
+                    }
+                    (_, Some(leave)) => drop(leave),
+                }
+                let trying = out.iter().filter(|leave: &&Leave| leave.tries.is_some()).count();
+                prop_assert!(trying <= 1);
+                prop_assert_eq!(breaker.state().trying.is_some(), trying == 1);
+            }
+        }
     }
 }

@@ -11,7 +11,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use crate::bounds::{bound, bound_message};
-use crate::breaker::Breakers;
+use crate::breakers::Breakers;
 use crate::cancel::Live;
 use crate::config::ExecutorConfig;
 use crate::events::{EventKind, Events};
@@ -24,7 +24,7 @@ use crate::run::{Recorded, RefusedCall, Run};
 use crate::schema::Validators;
 
 /// Message of a row that a stop of the gateway ended.
-pub(crate) const INTERRUPTED: &str = "interrupted";
+pub const INTERRUPTED: &str = "interrupted";
 /// How long a shutdown waits for rows of cancelled runs to be written.
 const LAST_WRITES: Duration = Duration::from_secs(5);
 

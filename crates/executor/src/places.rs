@@ -11,6 +11,8 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use crate::refusal::whole_seconds;
+
 /// Longest time that a refused owner is sent away for.
 const RETRY_AFTER_MAX_S: u64 = 60;
 /// One run counts as one part in so many of the mean time of a run.
@@ -146,8 +148,7 @@ impl State {
 /// Until those before a newcomer will have run, as far as one can tell.
 fn retry_after_s(mean: Duration, before: usize, limit: usize) -> u64 {
     let rounds = u32::try_from(before / limit.max(1)).unwrap_or(u32::MAX);
-    let wait = mean.saturating_mul(rounds);
-    wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0)).clamp(1, RETRY_AFTER_MAX_S)
+    whole_seconds(mean.saturating_mul(rounds)).min(RETRY_AFTER_MAX_S)
 }
 
 /// A place among the running and waiting runs; counts until it is dropped.

@@ -1,8 +1,15 @@
 //! Why a run was not started. Each variant is a decision of its own; nobody has to read the message.
 
+use std::time::Duration;
+
 use store::StoreError;
 
 use crate::schema::Violation;
+
+/// A wait in seconds, for callers: rounded up, 1 at least.
+pub fn whole_seconds(wait: Duration) -> u64 {
+    wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0)).max(1)
+}
 
 /// A run that was refused before its handler was called. `Display` is a sentence for the model or the person.
 #[derive(Debug, thiserror::Error)]

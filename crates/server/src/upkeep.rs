@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::ids;
+use executor::INTERRUPTED;
 use jiff::{SignedDuration, Timestamp};
 use store::{Database, Prune, StoreError};
 
@@ -14,8 +15,6 @@ use crate::api::rfc3339;
 use crate::app::App;
 use crate::settings::restore_settings;
 
-/// Message of a row whose process died.
-const INTERRUPTED: &str = "interrupted";
 /// How often a process says that it is alive, and looks for dead ones.
 const ALIVE_EVERY: Duration = Duration::from_secs(5);
 /// How long a failure of the database is waited out.

@@ -3,9 +3,10 @@
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use dialects::{Dialect, Fault, WireError};
+use executor::whole_seconds;
 use serde_json::Value;
 
-use super::upstream::{SendError, whole_seconds};
+use super::upstream::SendError;
 
 /// The turn cannot go on. The message is for the client; the cause was logged where it happened.
 pub(super) fn error(status: StatusCode, code: &str, message: impl Into<String>) -> WireError {

@@ -3,7 +3,6 @@
 //! An upstream takes a finished body in its own dialect and streams bytes back. It never looks into either, and
 //! never learns what a skill is.
 
-mod breaker;
 mod demo;
 mod headers;
 mod remote;
@@ -19,6 +18,7 @@ use axum::http::{HeaderMap, Method, StatusCode};
 use bytes::Bytes;
 use dialects::Dialect;
 use domain::limits::PROXY_BODY_BYTES;
+use executor::whole_seconds;
 use futures_util::stream::BoxStream;
 use globset::{Glob, GlobMatcher};
 use registry::SkipReason;
@@ -144,11 +144,6 @@ pub(crate) enum SendError {
     Unavailable { name: String, wait: Duration },
     #[error("the body is larger than {PROXY_BODY_BYTES} bytes; send less")]
     TooLarge,
-}
-
-/// A wait in seconds, rounded up: 1 at least.
-pub(crate) fn whole_seconds(wait: Duration) -> u64 {
-    (wait.as_secs() + u64::from(wait.subsec_nanos() > 0)).max(1)
 }
 
 /// One round's question.

@@ -1,6 +1,6 @@
 //! An upstream over HTTP: one pooled client per entry, no redirects, no proxies from the environment.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use bytes::Bytes;
 use dialects::Dialect;
 use domain::limits::PROXY_BODY_BYTES;
+use executor::{Breaker, Leave};
 use futures_util::stream::{self, BoxStream};
 use futures_util::{Stream, StreamExt};
 use http_body_util::{LengthLimitError, Limited};
@@ -16,13 +17,17 @@ use hyper::body::Body as _;
 use registry::SkipReason;
 use serde_json::{Value, json};
 
-use super::breaker::{Breaker, Leave};
 use super::headers::{ClientCredential, configured_headers, forwarded_headers, request_headers};
 use super::tool_support::ToolSupport;
 use super::{
     BrokenBody, Forwarded, Question, SendError, Upstream, UpstreamAnswer, UpstreamConfig, UpstreamsError,
     glob,
 };
+
+/// Failures in a row after which an upstream is not asked.
+const FAILURES: u32 = 5;
+/// When to ask again while somebody else's request tries.
+const WHILE_TRYING: Duration = Duration::from_secs(1);
 
 pub(crate) struct Remote {
     config: UpstreamConfig,
@@ -31,7 +36,10 @@ pub(crate) struct Remote {
     /// Set on every request.
     extra: HeaderMap,
     tools: ToolSupport,
-    breaker: Breaker,
+    /// Only what keeps an answer from beginning counts: no connection, or no first byte in time. A status is the
+    /// provider's own word and proves that it is there. A request that was given up on, or whose body was the trouble,
+    /// says nothing either way.
+    breaker: Arc<Breaker>,
     last_error: Mutex<Option<LastError>>,
 }
 
@@ -60,7 +68,7 @@ impl Remote {
             .no_proxy()
             .build()
             .map_err(UpstreamsError::Client)?;
-        let breaker = Breaker::new(config.pause);
+        let breaker = Arc::new(Breaker::new(FAILURES, config.pause, WHILE_TRYING));
         Ok(Self {
             config,
             base,
@@ -136,7 +144,7 @@ impl Remote {
     async fn exchange_once(&self, request: reqwest::RequestBuilder) -> Result<UpstreamAnswer, SendError> {
         let name = || self.config.name.clone();
         let leave = self.breaker.enter().map_err(|wait| SendError::Unavailable { name: name(), wait })?;
-        let failed = |leave: Leave<'_>| {
+        let failed = |leave: Leave| {
             if leave.failed() {
                 let pause = self.config.pause;
                 tracing::warn!(
