@@ -8,7 +8,7 @@ use axum::http::request::Parts;
 use domain::{AuditEntry, ids};
 use serde::Serialize;
 use serde_json::Value;
-use store::{AuditFilter, Page};
+use store::{AuditFilter, Page, StoreError};
 
 use super::now;
 use super::page::page;
@@ -42,6 +42,13 @@ impl<S: Send + Sync> FromRequestParts<S> for Actor {
     }
 }
 
+impl Actor {
+    /// An API key id, `management` or `token:ID`.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+}
+
 /// What became of what.
 pub(crate) struct Change<'a> {
     action: &'static str,
@@ -69,8 +76,8 @@ impl<'a> Change<'a> {
     }
 }
 
-/// Writes it down. The change has happened: where it cannot be written down, the log has it.
-pub(crate) async fn record(app: &App, actor: Actor, change: Change<'_>) {
+/// Writes it down.
+pub(crate) async fn write(app: &App, actor: Actor, change: Change<'_>) -> Result<(), StoreError> {
     let entry = AuditEntry {
         id: ids::new_id(),
         actor: actor.name,
@@ -81,16 +88,16 @@ pub(crate) async fn record(app: &App, actor: Actor, change: Change<'_>) {
         request_id: actor.request_id,
         created_at: now(),
     };
-    if let Err(error) = app.store.append_audit(&entry).await {
-        let error = &error as &dyn std::error::Error;
-        tracing::error!(
-            error,
-            actor = entry.actor,
-            action = entry.action,
-            target = entry.target,
-            "not in the audit table"
-        );
-    }
+    app.store.append_audit(&entry).await.inspect_err(|error| {
+        let error = error as &dyn std::error::Error;
+        let AuditEntry { actor, action, target, .. } = &entry;
+        tracing::error!(error, actor, action, target, "not in the audit table");
+    })
+}
+
+/// As [`write`], for what has happened and cannot be taken back: where it cannot be written down, the log has it.
+pub(crate) async fn record(app: &App, actor: Actor, change: Change<'_>) {
+    drop(write(app, actor, change).await);
 }
 
 /// A line of the audit table.

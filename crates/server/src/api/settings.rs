@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::State;
-use axum::{Extension, Json};
 use serde_json::{Map, Value, json};
 
-use super::now;
+use super::audit::{self, Actor, Change};
 use crate::app::App;
-use crate::caller::Caller;
 use crate::error::{ApiError, Code};
-use crate::http::{Fields, Object, RequestId};
+use crate::http::{Fields, Object};
 use crate::openapi::schema::{Schema, flag, map, object, text, whole, word};
 use crate::openapi::{Operation, Shape, Tag};
 use crate::settings::{self, Definition, Kind, Source};
@@ -95,8 +94,7 @@ pub(crate) fn change_doc() -> Operation {
 /// `PATCH /api/settings`: everything that is sent, or nothing.
 pub(crate) async fn change(
     State(app): State<Arc<App>>,
-    Extension(caller): Extension<Caller>,
-    Extension(request_id): Extension<RequestId>,
+    actor: Actor,
     Object(body): Object,
 ) -> Result<Json<Value>, ApiError> {
     let mut body = Fields::from(body);
@@ -115,18 +113,9 @@ pub(crate) async fn change(
     let names: Vec<_> = changes.iter().map(|(definition, _)| definition.name).collect();
     let before = some(&app, &names);
     settings::write(&app, changes).await?;
-    let entry = domain::AuditEntry {
-        id: domain::ids::new_id(),
-        actor: caller.owner().to_owned(),
-        action: "settings.update".to_owned(),
-        target: "settings".to_owned(),
-        before: Some(before),
-        after: Some(some(&app, &names)),
-        request_id: Some(request_id.as_str().to_owned()),
-        created_at: now(),
-    };
-    app.store.append_audit(&entry).await?;
-    tracing::info!(settings = names.join(", "), by = caller.owner(), "settings were changed");
+    tracing::info!(settings = names.join(", "), by = actor.name(), "settings were changed");
+    let change = Change::new("settings.update", "settings").from(&before).to(&some(&app, &names));
+    audit::write(&app, actor, change).await?;
     Ok(Json(shown(&app)))
 }
 
