@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use domain::SYSTEM_OWNER;
+use domain::{SYSTEM_OWNER, SkillSet};
 use store::LoadedSkills;
 
 use crate::entry::Entry;
@@ -27,6 +27,7 @@ pub struct Snapshot {
     system: Arc<View>,
     owners: HashMap<String, Arc<View>>,
     broken_rows: Vec<BrokenRow>,
+    sets: Vec<SkillSet>,
 }
 
 impl Snapshot {
@@ -64,7 +65,7 @@ impl Snapshot {
         }
         let system = View::build(system, old.map(|old| &old.system))?;
         let broken_rows = loaded.broken.into_iter().map(|(id, reason)| BrokenRow { id, reason }).collect();
-        Ok(Self { by_id, system, owners, broken_rows })
+        Ok(Self { by_id, system, owners, broken_rows, sets: loaded.sets })
     }
 
     /// One skill by id, whoever owns it.
@@ -90,6 +91,11 @@ impl Snapshot {
     /// The rows that could not be read. Skills that were read but cannot be used are entries with `broken` set.
     pub fn broken_rows(&self) -> &[BrokenRow] {
         &self.broken_rows
+    }
+
+    /// Every set, ordered by name.
+    pub fn sets(&self) -> &[SkillSet] {
+        &self.sets
     }
 
     /// The versions of a name that an owner sees, highest first.

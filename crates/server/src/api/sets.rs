@@ -6,6 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use domain::{SkillRef, SkillSet};
 use serde_json::{Value, json};
+use store::StoreError;
 
 use super::audit::{Actor, Change, record};
 use super::now;
@@ -38,8 +39,8 @@ pub(crate) fn list_doc() -> Operation {
 }
 
 /// `GET /api/sets`.
-pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Json<Value>, ApiError> {
-    Ok(Json(json!({"data": app.store.load_skills().await?.sets})))
+pub(crate) async fn list(State(app): State<Arc<App>>) -> Json<Value> {
+    Json(json!({"data": app.registry.current().sets()}))
 }
 
 pub(crate) fn get_doc() -> Operation {
@@ -50,7 +51,7 @@ pub(crate) fn get_doc() -> Operation {
 
 /// `GET /api/sets/{id}`.
 pub(crate) async fn get(State(app): State<Arc<App>>, Id(name): Id) -> Result<Json<Value>, ApiError> {
-    let set = find(&app, &name).await?.ok_or_else(|| missing(&name))?;
+    let set = find(&app, &name).ok_or_else(|| missing(&name))?;
     Ok(Json(json!({"set": set})))
 }
 
@@ -93,7 +94,7 @@ pub(crate) async fn put(
         return Err(ApiError::field(Code::InvalidField, "name", rule));
     }
     body.finish()?;
-    let before = find(&app, &name).await?;
+    let before = find(&app, &name);
     let now = now();
     let set = SkillSet { name, skills: skills.unwrap_or_default(), created_at: now.clone(), updated_at: now };
     let set = app.store.put_set(set).await?;
@@ -112,15 +113,18 @@ pub(crate) async fn delete(
     actor: Actor,
     Id(name): Id,
 ) -> Result<Json<Value>, ApiError> {
-    let before = find(&app, &name).await?.ok_or_else(|| missing(&name))?;
-    app.store.delete_set(&name).await?;
+    let before = find(&app, &name);
+    app.store.delete_set(&name).await.map_err(|error| match error {
+        StoreError::NotFound { .. } => missing(&name),
+        error => error.into(),
+    })?;
     app.registry.invalidate().await?;
     record(&app, actor, Change::new("set.delete", &name).from(&before)).await;
     Ok(Json(json!({"success": true})))
 }
 
-async fn find(app: &App, name: &str) -> Result<Option<SkillSet>, ApiError> {
-    Ok(app.store.load_skills().await?.sets.into_iter().find(|set| set.name == name))
+fn find(app: &App, name: &str) -> Option<SkillSet> {
+    app.registry.current().sets().iter().find(|set| set.name == name).cloned()
 }
 
 fn missing(name: &str) -> ApiError {
