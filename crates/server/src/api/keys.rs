@@ -20,8 +20,8 @@ use crate::openapi::schema::{Schema, flag, object, text, time, uuid};
 use crate::openapi::shapes::{KEY_LIMITS, SKILL_CONFIG, done, label, page_of, scopes as scope_list};
 use crate::openapi::{Operation, Shape, Tag};
 
-/// Longest name of a key, in characters.
-const NAME_CHARS: usize = 100;
+/// Longest name of a key or token, in characters.
+pub(super) const NAME_CHARS: usize = 100;
 
 /// A key as it is shown.
 const API_KEY: Shape = Shape::new("ApiKey", || {

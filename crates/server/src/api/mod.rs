@@ -19,6 +19,7 @@ pub(crate) mod turns;
 pub(crate) mod upstreams;
 
 mod page;
+mod plain;
 mod time;
 
 /// Now, RFC 3339 UTC with milliseconds: of one length, so that text order is time order.

@@ -8,7 +8,7 @@ use domain::{ManagementToken, Scope, ids};
 use serde_json::{Value, json};
 
 use super::audit::{Actor, Change, record};
-use super::keys::{check_name, scopes};
+use super::keys::{NAME_CHARS, check_name, scopes};
 use super::now;
 use crate::app::App;
 use crate::error::{ApiError, Code};
@@ -17,9 +17,6 @@ use crate::keyring::new_secret;
 use crate::openapi::schema::{list as list_of, object, text, time, uuid};
 use crate::openapi::shapes::{done, label, scopes as scope_list};
 use crate::openapi::{Operation, Shape, Tag};
-
-/// Longest name of a token, in characters.
-const NAME_CHARS: usize = 100;
 
 /// A token as it is shown.
 const TOKEN: Shape = Shape::new("ManagementToken", || {

@@ -16,6 +16,7 @@ use registry::{Entry, ResolveError, Snapshot};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
+use crate::api::plain::{OWNER_CHARS, plain};
 use crate::app::App;
 use crate::authorise::acting_for;
 use crate::caller::Caller;
@@ -27,8 +28,6 @@ use crate::openapi::{Operation, Tag};
 
 /// A day: more is a slip. The executor's own maximum holds below it.
 const TIMEOUT_MS: u64 = 86_400_000;
-/// Longest owner id, in characters.
-const OWNER_CHARS: usize = 200;
 /// Longest session id, in characters.
 const SESSION_CHARS: usize = 256;
 
@@ -117,15 +116,6 @@ pub(crate) async fn run(
 fn once(owner: &str, key: &str) -> String {
     // Lengths keep ("ab", "c") and ("a", "bc") apart.
     domain::ids::sha256_hex(format!("rest {} {owner} {} {key}", owner.len(), key.len()))
-}
-
-fn plain(text: &str, least: usize, most: usize) -> Result<String, String> {
-    let fits = (least..=most).contains(&text.chars().count()) && !text.chars().any(char::is_control);
-    if fits {
-        Ok(text.to_owned())
-    } else {
-        Err(format!("has {least} to {most} characters, none of them control characters"))
-    }
 }
 
 struct Asked {

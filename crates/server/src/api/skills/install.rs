@@ -11,6 +11,7 @@ use executor::check_schema;
 use serde_json::{Map, Value, json};
 
 use crate::api::now;
+use crate::api::plain::{OWNER_CHARS, plain};
 use crate::app::App;
 use crate::error::{ApiError, Code};
 use crate::http::{Fields, Object};
@@ -20,8 +21,6 @@ use crate::openapi::{Operation, Tag};
 
 /// Most retries of a skill.
 pub(super) const RETRIES: u64 = 3;
-/// Longest owner id, in characters.
-const OWNER_CHARS: usize = 200;
 
 pub(crate) fn install_doc() -> Operation {
     let id = &[("id", "$response.body#/id")];
@@ -82,15 +81,7 @@ fn read(mut body: Fields) -> Result<(Skill, bool), ApiError> {
     {
         body.refuse("name", error);
     }
-    let owner = body.parsed("apiKeyId", |owner| {
-        let length = owner.chars().count();
-        let legal = (1..=OWNER_CHARS).contains(&length) && !owner.chars().any(char::is_control);
-        if legal {
-            Ok(owner.to_owned())
-        } else {
-            Err(format!("has 1 to {OWNER_CHARS} characters, none of them control characters"))
-        }
-    });
+    let owner = body.parsed("apiKeyId", |owner| plain(owner, 1, OWNER_CHARS));
     let skill = Skill {
         id: ids::new_id(),
         api_key_id: owner.unwrap_or_else(|| SYSTEM_OWNER.to_owned()),
