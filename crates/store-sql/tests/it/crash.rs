@@ -111,6 +111,27 @@ async fn what_was_acknowledged_survives_a_kill() {
     assert_eq!(check, "ok");
 }
 
+/// Every claim and every decision that a killed child has reported.
+pub(crate) async fn nothing_acknowledged_is_lost(
+    store: &dyn Store,
+    acknowledged: HashMap<String, Status>,
+    round: usize,
+) {
+    for (id, status) in acknowledged {
+        if status == Status::Pending {
+            let taken = store.create_execution_once(&sample::execution(), &claim(&id)).await.unwrap();
+            let first = Claimed { execution_id: id, fingerprint: "work".to_owned() };
+            assert_eq!(taken, Some(first), "round {round}");
+            continue;
+        }
+        let row = store.execution_of_call(&id).await.unwrap();
+        assert!(row.is_some(), "round {round}: {id} was acknowledged and is gone");
+        let decided =
+            row.and_then(|row| row.approval).is_some_and(|approval| approval.state == ApprovalState::Denied);
+        assert!(decided || status != Status::Error, "round {round}: the denial of {id} is lost");
+    }
+}
+
 /// Rows that one transaction should have written together with another one, and did not.
 const HALVES: [&str; 4] = [
     "SELECT count(*) FROM claims WHERE execution_id NOT IN (SELECT id FROM skill_executions)",
@@ -128,18 +149,7 @@ async fn claims_and_decisions_survive_a_kill_whole() {
         let acknowledged =
             kill_while_writing(&path, "crash::child_that_claims_and_decides_until_it_is_killed");
         let store = SqliteStore::open(&path).unwrap();
-        for (id, status) in acknowledged {
-            if status == Status::Pending {
-                let taken = store.create_execution_once(&sample::execution(), &claim(&id)).await.unwrap();
-                let first = Claimed { execution_id: id, fingerprint: "work".to_owned() };
-                assert_eq!(taken, Some(first), "round {round}");
-                continue;
-            }
-            let row = store.execution_of_call(&id).await.unwrap();
-            let row = row.unwrap_or_else(|| panic!("round {round}: {id} was acknowledged and is gone"));
-            let decided = row.approval.is_some_and(|approval| approval.state == ApprovalState::Denied);
-            assert!(decided || status != Status::Error, "round {round}: the denial of {id} is lost");
-        }
+        nothing_acknowledged_is_lost(store.as_ref(), acknowledged, round).await;
         store.close().await;
         let connection = Connection::open(&path).unwrap();
         for half in HALVES {

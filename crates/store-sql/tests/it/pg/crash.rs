@@ -2,11 +2,9 @@
 
 use std::path::Path;
 
-use domain::{ApprovalState, Status};
-use store::{Claimed, Instances as _, Store as _};
+use store::{Instances as _, Store as _};
 use store_sql::PostgresStore;
 use testkit::postgres::Schema;
-use testkit::store_contract::sample;
 
 use crate::{child, crash};
 
@@ -74,19 +72,7 @@ async fn claims_and_decisions_survive_a_kill_whole() {
         let name = "pg::crash::child_that_claims_and_decides_until_it_is_killed";
         let acknowledged = crash::kill_while_writing(Path::new(&schema.url()), name);
         let store = super::open(&schema).await;
-        for (id, status) in acknowledged {
-            if status == Status::Pending {
-                let taken =
-                    store.create_execution_once(&sample::execution(), &crash::claim(&id)).await.unwrap();
-                let first = Claimed { execution_id: id, fingerprint: "work".to_owned() };
-                assert_eq!(taken, Some(first), "round {round}");
-                continue;
-            }
-            let row = store.execution_of_call(&id).await.unwrap();
-            let row = row.unwrap_or_else(|| panic!("round {round}: {id} was acknowledged and is gone"));
-            let decided = row.approval.is_some_and(|approval| approval.state == ApprovalState::Denied);
-            assert!(decided || status != Status::Error, "round {round}: the denial of {id} is lost");
-        }
+        crash::nothing_acknowledged_is_lost(store.as_ref(), acknowledged, round).await;
         store.close().await;
         for half in HALVES {
             let found: i64 = client.query_one(half, &[]).await.unwrap().get(0);
